@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Build-time choices of the user-mode headers: interface version, thread safety, extensions. */
+#ifndef _UDAT_CONFIG_H_
+#define _UDAT_CONFIG_H_
+
+/* The interface version that dat_ia_open() asks for. */
+#define DAT_VERSION_MAJOR 2
+#define DAT_VERSION_MINOR 0
+
+/*
+ * The thread safety that dat_ia_open() asks for.  Frozen at DAT_FALSE; a thread-safe provider
+ * satisfies it too.  A consumer that insists on one calls dat_ia_openv() with DAT_TRUE.
+ */
+#define DAT_THREADSAFE DAT_FALSE
+
+/*
+ * Only its being defined counts, so that extensions are always on.  They are part of the binary
+ * interface: the last slot of struct dat_provider exists because of them.
+ */
+#ifndef DAT_EXTENSIONS
+#define DAT_EXTENSIONS 1
+#endif
+
+#endif /* _UDAT_CONFIG_H_ */
