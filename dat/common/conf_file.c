@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Which dat.conf is read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "dat/common/reg.h"
+#include "util/log.h"
+
+#ifndef SYSCONFDIR
+#define SYSCONFDIR "/etc"
+#endif
+
+#define CONF_FILE_MAX (16u << 20)	/* a device or an endless pipe must not take all memory */
+
+/*
+ * What a machine without any dat.conf has: the software device, and the first InfiniBand interface.
+ */
+static const char built_in[] =
+	"ofa-v2-soft u2.0 nonthreadsafe default libdaplsoft.so.2 dapl.2.0 \"soft0 1\" \"\"\n"
+	"ofa-v2-ib0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"ib0 0\" \"\"\n";
+
+/* 0, or an errno; *text is the caller's, and has a byte to spare. */
+static int read_all(int fd, char **text, size_t *len)
+{
+	size_t room = 0;
+	ssize_t got;
+	char *grown;
+
+	*text = NULL;
+	*len = 0;
+	for (;;) {
+		if (*len == room) {
+			if (room >= CONF_FILE_MAX)
+				return EFBIG;
+			room = room ? 2 * room : 16384;
+			grown = realloc(*text, room + 1);
+			if (!grown)
+				return ENOMEM;
+			*text = grown;
+		}
+		got = read(fd, *text + *len, room - *len);
+		if (got == 0)
+			return 0;
+		if (got > 0)
+			*len += (size_t)got;
+		else if (errno != EINTR)
+			return errno;
+	}
+}
+
+static void parse(char *text, size_t len, const char *source, const struct conf_sink *sink)
+{
+	if (sink->opened)
+		sink->opened(sink->arg, source);
+	conf_parse(text, len, source, sink);
+}
+
+static int load_file(const char *path, const struct conf_sink *sink)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
+	char *text;
+	size_t len;
+
+	if (fd < 0)
+		return errno;
+	error = read_all(fd, &text, &len);
+	close(fd);
+	if (!error) {
+		log_at(REG_LOG_STATIC, "reading %s", path);
+		parse(text, len, path, sink);
+	}
+	free(text);
+	return error;
+}
+
+static void load_built_in(const struct conf_sink *sink)
+{
+	char text[sizeof(built_in)];
+
+	memcpy(text, built_in, sizeof(text));
+	log_at(REG_LOG_STATIC, "no dat.conf: using the built-in entries");
+	parse(text, sizeof(text) - 1, "(built-in dat.conf)", sink);
+}
+
+void conf_load(const char *only, const char *const *places, const struct conf_sink *sink)
+{
+	bool exists = false;
+	int error;
+
+	if (only) {
+		error = load_file(only, sink);
+		if (error) {
+			errno = error;
+			log_at(REG_LOG_ERROR, "DAT_OVERRIDE=\"%s\": %m", only);
+		}
+		return;
+	}
+	for (; *places; places++) {
+		error = load_file(*places, sink);
+		if (!error)
+			return;
+		if (error == ENOENT || error == ENOTDIR)
+			continue;
+		exists = true;
+		errno = error;
+		log_at(REG_LOG_ERROR, "%s: %m", *places);
+	}
+	if (!exists)
+		load_built_in(sink);
+}
+
+void conf_load_usual(const struct conf_sink *sink)
+{
+	static const char *const places[] = { SYSCONFDIR "/dat.conf", "/etc/dat.conf", NULL };
+	bool same = !strcmp(places[0], places[1]);
+
+	conf_load(secure_getenv("DAT_OVERRIDE"), same ? places + 1 : places, sink);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Providers come and go: the first user of a name loads its library, the last one unloads it. */
+#include <dlfcn.h>
+#include <errno.h>
+#include "dat/common/reg.h"
+#include "util/log.h"
+
+static _Thread_local struct sr_record *loading;
+
+struct sr_record *reg_loading(void)
+{
+	return loading;
+}
+
+/*
+ * ISO C has no cast from an object pointer to a function pointer; POSIX gives both the same
+ * representation.
+ */
+static void find_function(void *dl, const char *name, void *function)
+{
+	void *found = dlsym(dl, name);
+
+	memcpy(function, &found, sizeof(found));
+}
+
+static void finish(struct sr_record *rec, void *dl, DAT_PROVIDER_FINI_FUNC fini)
+{
+	struct sr_record *outer = loading;
+
+	log_at(REG_LOG_STATIC, "%s: unloading %s", rec->key->info.ia_name, rec->lib->path);
+	loading = rec;
+	if (fini)
+		fini(&rec->key->info);
+	loading = outer;
+
+	reg_lock();
+	dr_forget_locked(rec);
+	reg_unlock();
+
+	if (dlclose(dl))
+		log_at(REG_LOG_ERROR, "%s: dlclose: %s", rec->lib->path, dlerror());
+}
+
+static void *open_library(const struct sr_record *rec)
+{
+	void *dl = dlopen(rec->lib->path, RTLD_NOW | RTLD_LOCAL);
+
+	if (!dl) {
+		log_at(REG_LOG_ERROR, "%s: dlopen: %s", rec->key->info.ia_name, dlerror());
+		return NULL;
+	}
+	if (log_on(REG_LOG_PROVIDER) && !dlsym(dl, "dapl_extensions"))
+		log_at(REG_LOG_PROVIDER, "%s has no dapl_extensions", rec->lib->path);
+	return dl;
+}
+
+/*
+ * Loads the record's library and has it initialise the name; true if that registered it. The
+ * library can be loaded already, if it took back its registration: then only the initialisation is
+ * repeated. Drops the lock meanwhile.
+ */
+static bool record_load_locked(struct sr_record *rec)
+{
+	bool nested = !turn_take_locked(&rec->lib->turn), registered = false;
+	struct sr_record *outer = loading;
+	DAT_PROVIDER_INIT_FUNC init = NULL;
+	DAT_PROVIDER_FINI_FUNC fini = NULL;
+	const struct dr_entry *entry;
+	void *dl = rec->dl;
+
+	reg_unlock();
+	log_at(REG_LOG_STATIC, "%s: loading %s", rec->key->info.ia_name, rec->lib->path);
+	loading = rec;
+	if (!dl)
+		dl = open_library(rec);
+	if (dl) {
+		find_function(dl, DAT_PROVIDER_INIT_FUNC_STR, &init);
+		find_function(dl, DAT_PROVIDER_FINI_FUNC_STR, &fini);
+		if (init)
+			init(&rec->key->info, rec->ia_params);
+	}
+	loading = outer;
+	reg_lock();
+
+	entry = dr_find_locked(&rec->key->info);
+	if (dl && entry && entry->origin == rec) {
+		rec->dl = dl;
+		rec->fini = fini;
+		registered = true;
+	} else if (dl && !rec->refs) {
+		rec->dl = NULL;
+		reg_unlock();
+		log_at(REG_LOG_ERROR, "%s: %s did not register it", rec->key->info.ia_name,
+		       rec->lib->path);
+		finish(rec, dl, fini);
+		reg_lock();
+	}
+	if (!nested)
+		turn_give_locked(&rec->lib->turn);
+	return registered;
+}
+
+/* Drops the lock meanwhile; openers of the key wait for its turn. */
+static void record_unload_locked(struct sr_record *rec)
+{
+	DAT_PROVIDER_FINI_FUNC fini;
+	bool nested;
+	void *dl;
+
+	if (!turn_take_locked(&rec->key->turn))
+		return;		/* in its own initialisation, which looks at refs afterwards */
+	nested = !turn_take_locked(&rec->lib->turn);
+	if (!rec->refs && rec->dl) {
+		dl = rec->dl;
+		fini = rec->fini;
+		rec->dl = NULL;
+		rec->fini = NULL;
+		reg_unlock();
+		finish(rec, dl, fini);
+		reg_lock();
+	}
+	if (!nested)
+		turn_give_locked(&rec->lib->turn);
+	turn_give_locked(&rec->key->turn);
+}
+
+/* One fallback after the other; true as soon as a library has registered the key. */
+static bool chain_load_locked(struct sr_key *key)
+{
+	struct sr_record *rec;
+
+	turn_take_locked(&key->turn);
+	TAILQ_FOREACH(rec, &key->chain, link)
+		if (record_load_locked(rec))
+			break;
+	turn_give_locked(&key->turn);
+	return rec;
+}
+
+/* What must not be under way when an entry is used: its provider's loading or unloading. */
+static struct turn *turn_of(const struct dr_entry *entry, struct sr_key *key)
+{
+	if (!entry)
+		return &key->turn;
+	return entry->origin ? &entry->origin->key->turn : NULL;
+}
+
+/* The entry for the best match, its library loaded if it has to be. */
+static DAT_RETURN entry_get_locked(const DAT_PROVIDER_INFO *wanted, struct dr_entry **found)
+{
+	const DAT_PROVIDER_INFO *best;
+	bool tried = false;
+	DAT_RETURN ret;
+
+	for (;;) {
+		struct dr_entry *entry;
+		struct sr_key *key;
+		struct turn *turn;
+
+		ret = reg_match_locked(wanted, &best);
+		if (ret != DAT_SUCCESS)
+			return ret;
+		entry = dr_find_locked(best);
+		key = sr_find_locked(best);
+		turn = turn_of(entry, key);
+		if (turn && turn_is_mine_locked(turn))
+			break;		/* a provider that opens itself in its init or fini */
+		if (turn && turn->taken) {
+			reg_wait_locked();
+			continue;
+		}
+		if (!entry && tried)
+			break;
+		if (!entry && chain_load_locked(key))
+			entry = dr_find_locked(&key->info);
+		if (entry) {
+			*found = entry;
+			return DAT_SUCCESS;
+		}
+		tried = true;	/* but the program itself may have registered it meanwhile */
+	}
+	return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+}
+
+DAT_RETURN reg_acquire(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
+		       DAT_BOOLEAN thread_safe, struct reg_hold *hold)
+{
+	DAT_PROVIDER_INFO wanted = {
+		.dapl_version_major = major,
+		.dapl_version_minor = minor,
+		.is_thread_safe = thread_safe,
+	};
+	struct dr_entry *entry;
+	DAT_RETURN ret = reg_enter();
+
+	if (ret != DAT_SUCCESS)
+		return ret;
+	strcpy(wanted.ia_name, name);
+	ret = entry_get_locked(&wanted, &entry);
+	if (ret == DAT_SUCCESS) {
+		*hold = (struct reg_hold){ .dr = entry, .sr = entry->origin };
+		entry->refs++;
+		if (hold->sr)
+			hold->sr->refs++;
+	}
+	reg_unlock();
+	if (ret != DAT_SUCCESS)
+		log_at(REG_LOG_CONSUMER, "%s %u.%u: no provider, %#x", name, major, minor, ret);
+	return ret;
+}
+
+void reg_release(const struct reg_hold *hold)
+{
+	reg_lock();
+	hold->dr->refs--;
+	if (hold->sr && !--hold->sr->refs)
+		record_unload_locked(hold->sr);
+	reg_unlock();
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* What the parts of the registry know of each other. */
+#ifndef DAT_COMMON_REG_H
+#define DAT_COMMON_REG_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/queue.h>
+
+/* Everything is compiled hidden but what the public headers declare. */
+#pragma GCC visibility push(default)
+#include <dat2/udat.h>
+#include <dat2/dat_registry.h>
+/*
+ * Providers find this one by name alone: an IA handle to the provider's pointer, or the pointer to
+ * the handle.
+ */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *other);
+#pragma GCC visibility pop
+
+/* The bits of DAT_DBG_TYPE. */
+#define REG_LOG_ERROR    0x01u
+#define REG_LOG_GENERIC  0x02u
+#define REG_LOG_STATIC   0x04u
+#define REG_LOG_DYNAMIC  0x08u
+#define REG_LOG_PROVIDER 0x10u
+#define REG_LOG_CONSUMER 0x20u
+
+#define DAT_ERROR(type, subtype) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
+
+static inline DAT_RETURN bad_handle(DAT_RETURN_SUBTYPE subtype)
+{
+	return DAT_ERROR(DAT_INVALID_HANDLE, subtype);
+}
+
+/*
+ * life.c: one mutex guards the static registry, the dynamic registry and the handle table. It is a
+ * leaf: it is never held across dlopen, dlclose, a provider's function or a diagnostic. All waiting
+ * is for one condition variable.
+ */
+void reg_lock(void);
+void reg_unlock(void);
+void reg_wait_locked(void);
+void reg_wake_locked(void);
+
+/*
+ * Takes the lock, reading dat.conf first if nobody has; on failure, after the library's destructor,
+ * it is not held.
+ */
+DAT_RETURN reg_enter(void);
+bool reg_is_gone(void);
+
+/* The right to do alone what must be done without the lock. */
+struct turn {
+	bool taken;		/* registry lock; `by` too */
+	pthread_t by;
+};
+
+bool turn_take_locked(struct turn *turn);	/* waits; false: this thread has it already */
+void turn_give_locked(struct turn *turn);
+bool turn_is_mine_locked(const struct turn *turn);
+
+/* conf.c: one kept record of dat.conf; the strings live until the sink returns. */
+struct conf_record {
+	DAT_PROVIDER_INFO info;
+	const char *lib_path;
+	const char *ia_params;
+};
+
+struct conf_sink {
+	void (*keep)(void *arg, const struct conf_record *record);
+	void (*opened)(void *arg, const char *source);	/* may be NULL; before the first record */
+	void *arg;
+};
+
+/* The text is taken apart in place; text[len] must be writable. */
+void conf_parse(char *text, size_t len, const char *source, const struct conf_sink *sink);
+
+/*
+ * conf_file.c: `only` if not NULL; else the first of `places` that can be read; else, if none
+ * exists, the built-in text.
+ */
+void conf_load(const char *only, const char *const *places, const struct conf_sink *sink);
+
+/* What every program of this build reads: DAT_OVERRIDE, or the places of the system. */
+void conf_load_usual(const struct conf_sink *sink);
+
+/*
+ * registry.c: static registry. Keys keep the order of the file; records of one key form a chain of
+ * fallbacks.
+ */
+struct sr_lib {
+	TAILQ_ENTRY(sr_lib) link;
+	struct turn turn;	/* one init or fini at a time, whatever the name */
+	char path[];
+};
+
+struct sr_record {
+	TAILQ_ENTRY(sr_record) link;
+	struct sr_key *key;
+	struct sr_lib *lib;
+	void *dl;		/* registry lock from here on */
+	DAT_PROVIDER_FINI_FUNC fini;
+	unsigned refs;
+	char ia_params[];
+};
+
+TAILQ_HEAD(sr_chain, sr_record);
+
+struct sr_key {
+	TAILQ_ENTRY(sr_key) link;
+	DAT_PROVIDER_INFO info;
+	struct turn turn;	/* taken while a record of this key is loaded or unloaded */
+	struct sr_chain chain;
+};
+
+struct sr_list {
+	TAILQ_HEAD(, sr_key) keys;
+	TAILQ_HEAD(, sr_lib) libs;
+};
+
+/* Dynamic registry: what providers registered. */
+struct dr_entry {
+	TAILQ_ENTRY(dr_entry) link;
+	DAT_PROVIDER_INFO info;
+	DAT_IA_OPEN_FUNC ia_open;
+	DAT_HANDLE_EXTENDEDOP_FUNC extended_op;
+	struct sr_record *origin;	/* its library; NULL: the program registered it */
+	unsigned refs;			/* registry lock */
+};
+
+TAILQ_HEAD(dr_list, dr_entry);
+
+extern struct sr_list reg_static;
+extern struct dr_list reg_dynamic;
+
+void sr_list_init(struct sr_list *list);
+void sr_list_add(struct sr_list *list, const struct conf_record *record);
+void sr_list_free(struct sr_list *list);
+struct sr_key *sr_find_locked(const DAT_PROVIDER_INFO *key);
+struct dr_entry *dr_find_locked(const DAT_PROVIDER_INFO *key);
+void dr_forget_locked(struct sr_record *origin);
+bool reg_name_known_locked(const char *name);
+DAT_RETURN reg_match_locked(const DAT_PROVIDER_INFO *wanted, const DAT_PROVIDER_INFO **best);
+bool reg_idle_locked(void);
+void reg_fork_locked(void);
+
+/* NULL is not a name, nor is one too long for DAT_PROVIDER_INFO. */
+static inline bool name_is_valid(const char *name)
+{
+	return name && strnlen(name, DAT_NAME_MAX_LENGTH) < DAT_NAME_MAX_LENGTH;
+}
+
+/* loader.c: what an open IA keeps loaded. */
+struct reg_hold {
+	struct dr_entry *dr;
+	struct sr_record *sr;	/* NULL: registered by the program itself */
+};
+
+DAT_RETURN reg_acquire(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
+		       DAT_BOOLEAN thread_safe, struct reg_hold *hold);
+void reg_release(const struct reg_hold *hold);
+struct sr_record *reg_loading(void);	/* the record whose library this thread is inside of */
+
+/* api_ext.c */
+bool ext_none_open_locked(void);
+void ext_fork_locked(void);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* dat_extension_op: which provider gets an operation, and those that load and unload one. */
+#include "test/unit/fake.h"
+
+struct fake_control fake;
+
+#define FAKE_CONF "fake u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"
+#define BAD_HANDLE FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
+#define NOT_IMPLEMENTED FAKE_ERROR(DAT_NOT_IMPLEMENTED, 0)
+#define NOT_FOUND FAKE_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
+
+static DAT_RETURN ask_sum(DAT_HANDLE handle, int *sum)
+{
+	return dat_extension_op(handle, FAKE_ADD_OP, 40, 2L, sum);
+}
+
+static DAT_RETURN ext_open(const char *name, DAT_HANDLE *out)
+{
+	return dat_extension_op(DAT_HANDLE_NULL, FAKE_OPEN_OP, name, out);
+}
+
+static void child_bad_handles(void)
+{
+	DAT_HANDLE odd = (DAT_HANDLE)((uintptr_t)&fake | 2), out = &fake;
+	int sum = 0;
+
+	CU_ASSERT_EQUAL(ask_sum(DAT_HANDLE_NULL, &sum), BAD_HANDLE);
+	CU_ASSERT_EQUAL(ask_sum((DAT_HANDLE)1, &sum), BAD_HANDLE);
+	CU_ASSERT_EQUAL(ask_sum((DAT_HANDLE)4095, &sum), BAD_HANDLE);
+	CU_ASSERT_EQUAL(ask_sum(odd, &sum), BAD_HANDLE);
+	CU_ASSERT_EQUAL(dat_extension_op((DAT_HANDLE)1, FAKE_OPEN_OP, "fake", &out), BAD_HANDLE);
+	CU_ASSERT_EQUAL(dat_extension_op(DAT_HANDLE_NULL, FAKE_CLOSE_OP), BAD_HANDLE);
+	CU_ASSERT_EQUAL(dat_extension_op((DAT_HANDLE)1, FAKE_CLOSE_OP), BAD_HANDLE);
+	CU_ASSERT_EQUAL(sum, 0);
+	CU_ASSERT_EQUAL(fake.inits, 0);
+}
+
+static void bad_handles(void)
+{
+	fake_in_child(FAKE_CONF, child_bad_handles);
+}
+
+static void child_dispatch(void)
+{
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	int sum = 0;
+
+	fake.extension = DAT_EXTENSION_IB;
+	CU_ASSERT_EQUAL(fake_open("fake", &ia), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(dat_pz_create(ia, &pz), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(ask_sum(ia, &sum), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(sum, 42);
+	sum = 0;
+	CU_ASSERT_EQUAL(ask_sum(pz, &sum), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(ask_sum(pz, &sum), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(sum, 42);
+	CU_ASSERT_EQUAL(dat_extension_op(pz, 0x4000), NOT_IMPLEMENTED);
+	CU_ASSERT_EQUAL(dat_extension_op(pz, 0x3000), NOT_IMPLEMENTED);
+	CU_ASSERT_EQUAL(dat_extension_op(pz, 0x0fff), NOT_IMPLEMENTED);
+	CU_ASSERT_EQUAL(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+
+	/* of the same provider, but no IA that reports extensions is open any more */
+	fake.extension = DAT_EXTENSION_NONE;
+	CU_ASSERT_EQUAL(fake_open("fake", &ia), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(ask_sum(ia, &sum), NOT_IMPLEMENTED);
+	CU_ASSERT_EQUAL(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	fake.extension = DAT_EXTENSION_IB;
+	fake.query_result = FAKE_ERROR(DAT_INTERNAL_ERROR, 0);
+	CU_ASSERT_EQUAL(fake_open("fake", &ia), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(ask_sum(ia, &sum), NOT_IMPLEMENTED);
+	CU_ASSERT_EQUAL(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	free(pz);
+}
+
+static void dispatch(void)
+{
+	fake_in_child(FAKE_CONF, child_dispatch);
+}
+
+static void child_open_checks(void)
+{
+	char name[DAT_NAME_MAX_LENGTH + 1];
+	DAT_HANDLE out = &fake;
+
+	memset(name, 'n', sizeof(name));
+	name[DAT_NAME_MAX_LENGTH] = '\0';
+	CU_ASSERT_EQUAL(ext_open(NULL, &out), FAKE_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
+	CU_ASSERT_EQUAL(ext_open(name, &out), FAKE_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
+	CU_ASSERT_EQUAL(ext_open("other", &out), NOT_FOUND);
+	CU_ASSERT_EQUAL(dat_extension_op(DAT_HANDLE_NULL, 0x1fff, "fake", &out), NOT_IMPLEMENTED);
+	fake.open_result = FAKE_ERROR(DAT_INVALID_ADDRESS, 0);
+	CU_ASSERT_EQUAL(ext_open("fake", &out), fake.open_result);
+	CU_ASSERT_PTR_EQUAL(out, &fake);
+	CU_ASSERT_EQUAL(fake.inits, 2);
+	CU_ASSERT_EQUAL(fake.finis, 2);
+	CU_ASSERT_EQUAL(fake.unloads, 2);
+}
+
+static void open_checks(void)
+{
+	fake_in_child(FAKE_CONF, child_open_checks);
+}
+
+static void child_open_close(void)
+{
+	DAT_HANDLE out = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	CU_ASSERT_EQUAL(ext_open("fake", &out), DAT_SUCCESS);
+	CU_ASSERT_TRUE((uintptr_t)out >= 4096);
+	CU_ASSERT_EQUAL(fake.inits, 1);
+
+	/* it keeps the provider loaded, beside an IA that comes and goes */
+	CU_ASSERT_EQUAL(fake_open("fake", &ia), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(dat_extension_op(ia, FAKE_CLOSE_OP), BAD_HANDLE);
+	CU_ASSERT_EQUAL(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake.finis, 0);
+
+	fake.close_result = FAKE_ERROR(DAT_INVALID_STATE, 0);
+	CU_ASSERT_EQUAL(dat_extension_op(out, FAKE_CLOSE_OP), fake.close_result);
+	CU_ASSERT_EQUAL(fake.finis, 0);
+	fake.close_result = DAT_SUCCESS;
+	CU_ASSERT_EQUAL(dat_extension_op(out, FAKE_CLOSE_OP), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake.finis, 1);
+	CU_ASSERT_EQUAL(fake.unloads, 1);
+	CU_ASSERT_EQUAL(dat_extension_op(&fake, FAKE_CLOSE_OP), BAD_HANDLE);
+}
+
+static void open_close(void)
+{
+	fake_in_child(FAKE_CONF, child_open_close);
+}
+
+static const struct unit_test tests[] = {
+	{ "registry 9 rows 1, 2, 4: bad handles: INVALID_HANDLE1", bad_handles },
+	{ "registry 9 rows 6, 7: only of providers whose IA reports extensions", dispatch },
+	{ "registry 9.1 open operations: checks; a failure leaves nothing loaded", open_checks },
+	{ "registry 9.2 close operations: only what an open operation gave", open_close },
+};
+
+UNIT_MAIN("registry_ext", tests)

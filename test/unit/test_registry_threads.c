@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * The registry used from many threads at once. Only the first one asserts: CUnit is not for more.
+ */
+#include <pthread.h>
+#include "test/unit/fake.h"
+
+struct fake_control fake;
+
+#define FAKE(name, lib) name " u2.0 nonthreadsafe default " lib " fake.1.0 \"\" \"\"\n"
+#define BAD_IA FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
+#define THREADS 4
+#define ROUNDS 200
+
+static atomic_int failures, live;
+
+static void expect(bool right)
+{
+	if (!right)
+		failures++;
+}
+
+/* Between init and fini, and only there, is a name open. */
+static atomic_bool ready[2];
+
+static void begin_name(const DAT_PROVIDER_INFO *info, const char *params)
+{
+	(void)params;
+	expect(!atomic_exchange(&ready[*info->ia_name == 'b'], true));
+	expect(live++ == 0);		/* one library: one init or fini at a time */
+	live--;
+}
+
+static void end_name(const DAT_PROVIDER_INFO *info)
+{
+	expect(atomic_exchange(&ready[*info->ia_name == 'b'], false));
+	expect(live++ == 0);
+	live--;
+}
+
+static void use_name(const char *name)
+{
+	expect(ready[*name == 'b']);
+}
+
+static void *open_and_close(void *arg)
+{
+	const char *name = arg;
+	DAT_HANDLE_TYPE type;
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		if (fake_open(name, &ia) != DAT_SUCCESS) {
+			failures++;
+			continue;
+		}
+		expect(dat_get_handle_type(ia, &type) == DAT_SUCCESS && type == DAT_HANDLE_TYPE_IA);
+		expect(dat_pz_create(ia, &pz) == DAT_SUCCESS && dat_pz_free(pz) == DAT_SUCCESS);
+		expect(dat_ia_close(ia, DAT_CLOSE_DEFAULT) == DAT_SUCCESS);
+	}
+	return NULL;
+}
+
+static void *list(void *arg)
+{
+	DAT_PROVIDER_INFO infos[3], *pointers[3] = { &infos[0], &infos[1], &infos[2] };
+	DAT_HA_RELATIONSHIP related;
+	char a[] = "a", b[] = "b";
+	DAT_COUNT count;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		expect(dat_registry_list_providers(3, &count, pointers) == DAT_SUCCESS);
+		expect(count == 2);
+		expect(dat_registry_providers_related(a, b, &related) == DAT_SUCCESS);
+	}
+	return arg;
+}
+
+static void child_all_at_once(void)
+{
+	static char names[] = "a\0b";
+	pthread_t threads[THREADS], lister;
+	int i;
+
+	fake.in_init = begin_name;
+	fake.in_fini = end_name;	/* and the registry takes the entry back */
+	fake.in_open = use_name;
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, open_and_close, &names[i % 2 * 2]);
+	pthread_create(&lister, NULL, list, NULL);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_join(lister, NULL);
+	CU_ASSERT_EQUAL(failures, 0);
+	CU_ASSERT_EQUAL(fake.opens, THREADS * ROUNDS);
+	CU_ASSERT_EQUAL(fake.closes, THREADS * ROUNDS);
+	CU_ASSERT_EQUAL(fake.inits, fake.finis);
+	CU_ASSERT_TRUE(fake.unloads > 0);
+}
+
+static void all_at_once(void)
+{
+	fake_in_child(FAKE("a", "@") FAKE("b", "@"), child_all_at_once);
+}
+
+static struct {
+	atomic_bool inside, go;
+	atomic_int openers;
+} slow;
+
+static bool is_set(void *flag)
+{
+	return atomic_load((atomic_bool *)flag);
+}
+
+static void stay_in_init(const DAT_PROVIDER_INFO *info, const char *params)
+{
+	(void)params;
+	if (*info->ia_name != 'a')
+		return;
+	slow.inside = true;
+	expect(unit_wait_for(is_set, &slow.go, 60000));
+}
+
+static void *open_a(void *ia)
+{
+	slow.openers++;
+	expect(fake_open("a", ia) == DAT_SUCCESS);
+	return NULL;
+}
+
+static bool both_open(void *arg)
+{
+	(void)arg;
+	return slow.openers == 2;
+}
+
+static void child_others_wait(void)
+{
+	DAT_IA_HANDLE first, second, other;
+	pthread_t threads[2];
+	DAT_COUNT count = 0;
+
+	fake.in_init = stay_in_init;
+	pthread_create(&threads[0], NULL, open_a, &first);
+	CU_ASSERT_TRUE(unit_wait_for(is_set, &slow.inside, 60000));
+	pthread_create(&threads[1], NULL, open_a, &second);
+	CU_ASSERT_TRUE(unit_wait_for(both_open, NULL, 60000));
+
+	/* no lock is held: lists are answered, and another library is loaded */
+	dat_registry_list_providers(0, &count, NULL);
+	CU_ASSERT_EQUAL(count, 2);
+	CU_ASSERT_EQUAL(fake_open("c", &other), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake.opens, 1);
+	CU_ASSERT_EQUAL(dat_ia_close(other, DAT_CLOSE_DEFAULT), DAT_SUCCESS);
+
+	slow.go = true;
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	CU_ASSERT_EQUAL(failures, 0);
+	CU_ASSERT_EQUAL(fake.inits, 2);
+	CU_ASSERT_PTR_NOT_EQUAL(first, second);
+	CU_ASSERT_EQUAL(dat_ia_close(first, DAT_CLOSE_DEFAULT), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(dat_ia_close(second, DAT_CLOSE_DEFAULT), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake.finis, 2);
+	CU_ASSERT_EQUAL(fake.unloads, 1);
+}
+
+static void others_wait(void)
+{
+	char conf[1000], path[300];
+
+	/* another name for the same file, as far as the registry knows another library */
+	snprintf(path, sizeof(path), "%s/other.so", unit_tmpdir());
+	CU_ASSERT_EQUAL(symlink(fake_path(), path), 0);
+	snprintf(conf, sizeof(conf), FAKE("a", "@") FAKE("c", "%s"), path);
+	fake_in_child(conf, child_others_wait);
+}
+
+/* A thread that opens "b" while another one is in the init or fini of "a", in the same library. */
+static struct {
+	_Atomic(pid_t) thread;
+	DAT_IA_HANDLE ia;
+} late;
+
+static void *open_b(void *arg)
+{
+	late.thread = gettid();
+	expect(fake_open("b", &late.ia) == DAT_SUCCESS);
+	return arg;
+}
+
+static bool is_waiting(void *arg)
+{
+	char path[64], text[64] = "", *state;
+	FILE *file;
+
+	(void)arg;
+	if (!late.thread)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)late.thread);
+	file = fopen(path, "r");
+	if (!file)
+		return true;		/* it has even ended */
+	state = fgets(text, sizeof(text), file) ? strchr(text, ')') : NULL;
+	fclose(file);
+	return state && state[2] == 'S';
+}
+
+static void stay_in_fini(const DAT_PROVIDER_INFO *info)
+{
+	stay_in_init(info, NULL);
+}
+
+static void *close_ia(void *ia)
+{
+	expect(dat_ia_close(*(DAT_IA_HANDLE *)ia, DAT_CLOSE_DEFAULT) == DAT_SUCCESS);
+	return NULL;
+}
+
+/* The first thread is in init or fini and stays there; the second must not enter the library. */
+static void expect_in_turn(void *(*first)(void *), DAT_IA_HANDLE *ia, int inits)
+{
+	pthread_t threads[2];
+
+	slow.go = false;
+	slow.inside = false;
+	late.thread = 0;
+	pthread_create(&threads[0], NULL, first, ia);
+	CU_ASSERT_TRUE(unit_wait_for(is_set, &slow.inside, 60000));
+	pthread_create(&threads[1], NULL, open_b, NULL);
+	CU_ASSERT_TRUE(unit_wait_for(is_waiting, NULL, 60000));
+	CU_ASSERT_EQUAL(fake.inits, inits);
+	slow.go = true;
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	CU_ASSERT_EQUAL(fake.inits, inits + 1);
+	CU_ASSERT_EQUAL(dat_ia_close(late.ia, DAT_CLOSE_DEFAULT), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(failures, 0);
+}
+
+static void child_one_library_in_turn(void)
+{
+	DAT_IA_HANDLE ia;
+
+	fake.in_init = stay_in_init;
+	expect_in_turn(open_a, &ia, 1);
+	fake.in_fini = stay_in_fini;
+	expect_in_turn(close_ia, &ia, 2);
+	CU_ASSERT_EQUAL(fake.finis, 3);
+}
+
+static void one_library_in_turn(void)
+{
+	fake_in_child(FAKE("a", "@") FAKE("b", "@"), child_one_library_in_turn);
+}
+
+/* One handle, closed by all threads at once, while they use it. */
+static DAT_IA_HANDLE shared;
+static atomic_int closed;
+static pthread_barrier_t start;
+
+static void *use_and_close(void *arg)
+{
+	DAT_IA_ATTR attr;
+	DAT_RETURN ret;
+	int i;
+
+	pthread_barrier_wait(&start);
+	for (i = 0; i < 20; i++) {
+		ret = dat_ia_query(shared, NULL, DAT_IA_ALL, &attr, 0, NULL);
+		expect(ret == DAT_SUCCESS || ret == BAD_IA);
+	}
+	ret = dat_ia_close(shared, DAT_CLOSE_DEFAULT);
+	expect(ret == DAT_SUCCESS || ret == BAD_IA);
+	closed += ret == DAT_SUCCESS;
+	return arg;
+}
+
+static void child_one_close_wins(void)
+{
+	pthread_t threads[THREADS];
+	int round, i;
+
+	pthread_barrier_init(&start, NULL, THREADS);
+	for (round = 0; round < 30; round++) {
+		CU_ASSERT_EQUAL(fake_open("a", &shared), DAT_SUCCESS);
+		closed = 0;
+		for (i = 0; i < THREADS; i++)
+			pthread_create(&threads[i], NULL, use_and_close, NULL);
+		for (i = 0; i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+		CU_ASSERT_EQUAL(closed, 1);
+	}
+	pthread_barrier_destroy(&start);
+	CU_ASSERT_EQUAL(failures, 0);
+	CU_ASSERT_EQUAL(fake.inits, 30);
+	CU_ASSERT_EQUAL(fake.unloads, 30);
+}
+
+static void one_close_wins(void)
+{
+	fake_in_child(FAKE("a", "@"), child_one_close_wins);
+}
+
+static const struct unit_test tests[] = {
+	{ "registry 3 open, close, list and relate from many threads", all_at_once },
+	{ "registry 3 openers wait for a name that is loading; others do not", others_wait },
+	{ "registry 6.4 one init or fini of a library at a time", one_library_in_turn },
+	{ "registry 5 of concurrent closes one succeeds", one_close_wins },
+};
+
+UNIT_MAIN("registry_threads", tests)
