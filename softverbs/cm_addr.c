@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Binding and resolving: an identifier gets its addresses, its port and the device. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include "softverbs/cm.h"
+
+static int bind_addr(struct cm_id *id, const struct sockaddr *addr)
+{
+	struct rdma_addr *route = &id->id.route.addr;
+	uint16_t port;
+	struct cm_ip ip;
+	int error = ip_from_sockaddr(&ip, &port, addr);
+
+	if (error)
+		return error;
+	if (!ip.any && !ip_is_local(addr))
+		return EADDRNOTAVAIL;
+	if (!ip.any)
+		error = cm_device_bind(id);
+	if (error)
+		return error;
+	cm_lock();
+	error = id->state == CM_IDLE ? port_bind_locked(id, &ip, port) : EINVAL;
+	if (!error) {
+		memcpy(&route->src_storage, addr, ip_sockaddr_size(addr));
+		ip_set_port(&route->src_addr, id->port->number);
+		id->state = CM_BOUND;
+	}
+	cm_unlock();
+	return error;
+}
+
+int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
+{
+	struct cm_id *id = cm_id_of(public);
+	int error;
+
+	if (!id_is_ours(id))
+		return cm_fail(ENODEV);
+	if (id_state(id) != CM_IDLE)
+		return cm_fail(EINVAL);
+	error = bind_addr(id, addr);
+	return error ? cm_fail(error) : 0;
+}
+
+/* ---- resolving ---- */
+
+/* The unspecified address as a target means this host. */
+static void target_set(struct sockaddr *target, const struct sockaddr *addr, bool any)
+{
+	memcpy(target, addr, ip_sockaddr_size(addr));
+	if (!any)
+		return;
+	if (addr->sa_family == AF_INET)
+		((struct sockaddr_in *)(void *)target)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		((struct sockaddr_in6 *)(void *)target)->sin6_addr = in6addr_loopback;
+}
+
+static int bind_source(struct cm_id *id, const struct sockaddr *source, sa_family_t family)
+{
+	/* zeros are the wildcard of both families */
+	struct sockaddr_in6 wildcard = { .sin6_family = family };
+
+	if (source && source->sa_family != family)
+		return EINVAL;
+	return bind_addr(id, source ? source : (struct sockaddr *)&wildcard);
+}
+
+/*
+ * A source that is not bound yet, or bound to the wildcard, is the one that the host would choose.
+ */
+static int source_resolve(struct cm_id *id, const struct sockaddr *target)
+{
+	struct rdma_addr *route = &id->id.route.addr;
+	struct sockaddr_storage source;
+	uint16_t port;
+	struct cm_ip ip;
+	int error = ip_route(target, &source);
+
+	if (error)
+		return error == EACCES ? ENETUNREACH : error;	/* broadcast */
+	ip_from_sockaddr(&ip, &port, &route->src_addr);
+	if (!ip.any)
+		return 0;
+	memcpy(&route->src_storage, &source, sizeof(source));
+	ip_set_port(&route->src_addr, id->port->number);
+	return 0;
+}
+
+static int resolve_addr(struct cm_id *id, const struct sockaddr *source,
+			const struct sockaddr *addr)
+{
+	struct rdma_addr *route = &id->id.route.addr;
+	uint16_t port;
+	struct cm_ip ip;
+	int error = ip_from_sockaddr(&ip, &port, addr);
+
+	if (!error && id->state == CM_IDLE)
+		error = bind_source(id, source, addr->sa_family);
+	if (error)
+		return error;
+	if (route->src_addr.sa_family != addr->sa_family)
+		return EINVAL;
+	target_set(&route->dst_addr, addr, ip.any);
+	error = source_resolve(id, &route->dst_addr);
+	return error ? error : cm_device_bind(id);
+}
+
+/*
+ * All that is resolved is known at once, so the timeout never runs: an address of another host is
+ * absent at once.
+ */
+int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *source, struct sockaddr *target,
+		      int timeout_ms)
+{
+	struct cm_id *id = cm_id_of(public);
+	enum cm_state state;
+	bool local;
+	int error;
+
+	(void)timeout_ms;
+	if (!id_is_ours(id))
+		return cm_fail(ENODEV);
+	state = id_state(id);
+	if (state != CM_IDLE && state != CM_BOUND)
+		return cm_fail(EINVAL);
+	error = resolve_addr(id, source, target);
+	if (error)
+		return cm_fail(error);
+	local = ip_is_local(&public->route.addr.dst_addr);
+	cm_lock();
+	if (local) {
+		id->state = CM_ADDR_RESOLVED;
+		route_fill(id);
+		event_post_new_locked(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	} else {
+		event_post_new_locked(id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+	}
+	cm_unlock();
+	return sync_finish(id);
+}
+
+int rdma_resolve_route(struct rdma_cm_id *public, int timeout_ms)
+{
+	struct cm_id *id = cm_id_of(public);
+	bool resolved;
+
+	(void)timeout_ms;
+	if (!id_is_ours(id))
+		return cm_fail(ENODEV);
+	cm_lock();
+	resolved = id->state == CM_ADDR_RESOLVED;
+	if (resolved) {
+		id->state = CM_ROUTE_RESOLVED;
+		public->route.path_rec = &id->path;
+		public->route.num_paths = 1;
+		event_post_new_locked(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	}
+	cm_unlock();
+	return resolved ? sync_finish(id) : cm_fail(EINVAL);
+}
+
+void route_fill(struct cm_id *id)
+{
+	struct rdma_addr *route = &id->id.route.addr;
+	struct cm_ip source, target;
+	uint16_t port;
+
+	if (ip_from_sockaddr(&source, &port, &route->src_addr) ||
+	    ip_from_sockaddr(&target, &port, &route->dst_addr))
+		return;
+	route->addr.ibaddr.sgid = ip_gid(&source);
+	route->addr.ibaddr.dgid = ip_gid(&target);
+	route->addr.ibaddr.pkey = htons(0xffff);
+	id->path = (struct ibv_sa_path_rec){
+		.sgid = route->addr.ibaddr.sgid,
+		.dgid = route->addr.ibaddr.dgid,
+		.pkey = htons(0xffff),
+		.hop_limit = 1,
+		.reversible = 1,
+		.numb_path = 1,
+		.mtu_selector = 2,	/* exactly */
+		.mtu = IBV_MTU_4096,
+		.rate_selector = 2,
+		.rate = IBV_RATE_MAX,
+		.packet_life_time_selector = 2,
+		.packet_life_time = 0,
+		.traffic_class = id->tos,
+	};
+}
+
+static __be16 sockaddr_port(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)(const void *)addr)->sin6_port;
+	return addr->sa_family == AF_INET ?
+		       ((const struct sockaddr_in *)(const void *)addr)->sin_port :
+		       0;
+}
+
+__be16 rdma_get_src_port(struct rdma_cm_id *public)
+{
+	return sockaddr_port(&public->route.addr.src_addr);
+}
+
+__be16 rdma_get_dst_port(struct rdma_cm_id *public)
+{
+	return sockaddr_port(&public->route.addr.dst_addr);
+}

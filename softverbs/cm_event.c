@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Event channels: a queue and an eventfd that holds one token for each event in it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "softverbs/cancel.h"
+#include "softverbs/cm.h"
+#include "softverbs/sv.h"
+#include "util/log.h"
+
+static struct cm_channel *channel_from(struct rdma_event_channel *channel)
+{
+	return (struct cm_channel *)(void *)channel;	/* its first member */
+}
+
+struct cm_channel *channel_of_id(struct cm_id *id)
+{
+	return channel_from(id->id.channel);
+}
+
+bool channel_is_ours(const struct rdma_event_channel *channel)
+{
+	return *((const struct cm_channel *)(const void *)channel)->alive;
+}
+
+/* ---- channels ---- */
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct cm_channel *channel = calloc(1, sizeof(*channel));
+	int error = channel ? cm_device_hold() : ENOMEM;
+
+	if (!error) {
+		channel->channel.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+		if (channel->channel.fd < 0) {
+			error = errno;
+			cm_device_release();
+		}
+	}
+	if (error) {
+		log_at(LOG_ERROR, "rdma_cm: event channel: %s", strerror(error));
+		free(channel);
+		errno = error;
+		return NULL;
+	}
+	channel->alive = area_alive();
+	TAILQ_INIT(&channel->events);
+	return &channel->channel;
+}
+
+/* A thread that waits in the channel while it is destroyed keeps the memory. */
+static void channel_free_locked(struct cm_channel *channel)
+{
+	if (channel->closed && !channel->readers)
+		free(channel);
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *public)
+{
+	struct cm_channel *channel = channel_from(public);
+	int cancel = cancel_off();
+	struct cm_event *event;
+
+	close(public->fd);
+	cancel_restore(cancel);
+	if (!channel_is_ours(public))
+		/* a copy of the parent's; only the descriptor is this process's own */
+		return;
+	cm_lock();
+	while ((event = TAILQ_FIRST(&channel->events))) {
+		TAILQ_REMOVE(&channel->events, event, entry);
+		free(event);
+	}
+	channel->closed = true;
+	channel_free_locked(channel);
+	cm_unlock();
+	cm_device_release();
+}
+
+/* ---- posting ---- */
+
+struct cm_event *event_new(struct cm_id *owner, enum rdma_cm_event_type type, int status)
+{
+	struct cm_event *event = calloc(1, sizeof(*event));
+
+	if (!event) {
+		log_at(LOG_ERROR, "rdma_cm: id %p: %s is lost: out of memory", (void *)&owner->id,
+		       rdma_event_str(type));
+		return NULL;
+	}
+	event->owner = owner;
+	event->event.id = &owner->id;
+	event->event.event = type;
+	event->event.status = status;
+	return event;
+}
+
+/* The private data of an event is the whole field of the message, zeros included. */
+void event_set_params(struct cm_event *event, const struct cm_params *theirs, const uint8_t *data,
+		      unsigned size)
+{
+	struct rdma_conn_param *param = &event->event.param.conn;
+
+	if (theirs) {
+		/* what they ask of us is what we respond to */
+		param->responder_resources = theirs->initiator_depth;
+		param->initiator_depth = theirs->responder_resources;
+		param->flow_control = theirs->flow_control;
+		param->retry_count = theirs->retry_count;
+		param->rnr_retry_count = theirs->rnr_retry_count;
+		param->srq = theirs->srq;
+		param->qp_num = theirs->qpn;
+	}
+	if (size) {
+		memcpy(event->data, data, size);
+		param->private_data = event->data;
+		param->private_data_len = (uint8_t)size;
+	}
+}
+
+static void queue_locked(struct cm_channel *channel, struct cm_event *event)
+{
+	TAILQ_INSERT_TAIL(&channel->events, event, entry);
+	eventfd_write(channel->channel.fd, 1);
+}
+
+void event_post_locked(struct cm_event *event)
+{
+	if (event)
+		queue_locked(channel_of_id(event->owner), event);
+}
+
+void event_post_new_locked(struct cm_id *owner, enum rdma_cm_event_type type, int status)
+{
+	event_post_locked(event_new(owner, type, status));
+}
+
+/* ---- taking back ---- */
+
+/*
+ * The token of an event that is taken out of the queue. While some thread is between token and
+ * event, nobody knows whose token is left: that thread finds the queue empty then and reads the
+ * token that is too many.
+ */
+static void unqueue_locked(struct cm_channel *channel, struct cm_event *event)
+{
+	eventfd_t token;
+
+	TAILQ_REMOVE(&channel->events, event, entry);
+	if (!channel->readers)
+		eventfd_read(channel->channel.fd, &token);	/* is there, so it does not block */
+}
+
+static struct cm_event *event_of_id_locked(struct cm_channel *channel, const struct cm_id *id)
+{
+	struct cm_event *event;
+
+	TAILQ_FOREACH(event, &channel->events, entry)
+		if (event->owner == id)
+			break;
+	return event;
+}
+
+void event_discard_locked(struct cm_id *id)
+{
+	struct cm_channel *channel = channel_of_id(id);
+	struct cm_event *event;
+
+	while ((event = event_of_id_locked(channel, id))) {
+		unqueue_locked(channel, event);
+		if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			listen_drop_locked(cm_id_of(event->event.id), CM_CONSUMER);
+		free(event);
+	}
+}
+
+void event_move_locked(struct cm_id *id, struct cm_channel *to)
+{
+	struct cm_channel *from = channel_of_id(id);
+	struct cm_event *event;
+
+	while (from != to && (event = event_of_id_locked(from, id))) {
+		unqueue_locked(from, event);
+		queue_locked(to, event);
+	}
+}
+
+/* ---- fetching ---- */
+
+struct reader {
+	struct cm_channel *channel;
+	int error;
+};
+
+static void reader_leave(void *arg)
+{
+	const struct reader *reader = arg;
+
+	cm_lock();
+	reader->channel->readers--;
+	channel_free_locked(reader->channel);
+	cm_unlock();
+}
+
+/* From here on the event counts: its owner cannot go before it is acknowledged. */
+static struct cm_event *event_take_locked(struct cm_channel *channel)
+{
+	struct cm_event *event = TAILQ_FIRST(&channel->events);
+
+	if (!event)
+		return NULL;
+	TAILQ_REMOVE(&channel->events, event, entry);
+	event->owner->delivered++;
+	if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		listen_fetched_locked(event);
+	return event;
+}
+
+/*
+ * A token, at a cancellation point and without any lock; the reader counts until the caller has
+ * looked at the queue. Programs destroy the channel that a thread of theirs waits in, and count on
+ * its waiting on, as it does in a descriptor that is closed: here it may have been woken by the
+ * token of an event that was discarded.
+ */
+static int token_read(struct cm_channel *channel, bool closed)
+{
+	struct reader reader = { .channel = channel };
+	uint64_t token;
+
+	pthread_cleanup_push(reader_leave, &reader);
+	while (closed)
+		pause();
+	if (read(channel->channel.fd, &token, sizeof(token)) < 0)
+		reader.error = errno;
+	pthread_cleanup_pop(0);
+	return reader.error;
+}
+
+/* The next event; NULL and *error. */
+static struct cm_event *event_next(struct cm_channel *channel, int *error)
+{
+	struct cm_event *event = NULL;
+
+	*error = 0;
+	cm_lock();
+	channel->readers++;
+	while (!event && !*error) {
+		bool closed = channel->closed;
+
+		cm_unlock();
+		*error = token_read(channel, closed);
+		cm_lock();
+		if (channel->closed)
+			*error = 0;	/* it was about to wait when the descriptor went */
+		else if (!*error)
+			event = event_take_locked(channel);
+	}
+	channel->readers--;
+	channel_free_locked(channel);
+	cm_unlock();
+	return event;
+}
+
+static void event_settle(struct cm_event *event)
+{
+	struct cm_id *id = event->owner;
+
+	cm_lock();
+	id->acked++;
+	if (id->acked == id->delivered)
+		pthread_cond_broadcast(&id->all_acked);
+	cm_unlock();
+	free(event);
+}
+
+/*
+ * What the program's thread does for its queue pair before it sees the event; false: it shall not
+ * see it.
+ */
+static bool event_finish(struct cm_event *event)
+{
+	if (event->event.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
+		return connect_finish(event);
+	if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return listen_hand_over(event);
+	if (event->event.event == RDMA_CM_EVENT_REJECTED)
+		qp_error(event->owner);
+	return true;
+}
+
+int rdma_get_cm_event(struct rdma_event_channel *public, struct rdma_cm_event **out)
+{
+	struct cm_channel *channel = channel_from(public);
+	struct cm_event *event;
+	int error;
+
+	if (!channel_is_ours(public))
+		return cm_fail(ENODEV);
+	for (;;) {
+		event = event_next(channel, &error);
+		if (!event)
+			return cm_fail(error);
+		if (event_finish(event))
+			break;
+		event_settle(event);
+	}
+	*out = &event->event;
+	return 0;
+}
+
+int rdma_ack_cm_event(struct rdma_cm_event *public)
+{
+	struct cm_event *event = (struct cm_event *)(void *)public;	/* its first member */
+
+	if (!event)
+		return cm_fail(EINVAL);
+	if (!id_is_ours(event->owner))
+		return cm_fail(ENODEV);
+	event_settle(event);
+	return 0;
+}
+
+/* ---- names ---- */
+
+const char *rdma_event_str(enum rdma_cm_event_type event)
+{
+	static const char *const names[] = {
+		[RDMA_CM_EVENT_ADDR_RESOLVED] = "RDMA_CM_EVENT_ADDR_RESOLVED",
+		[RDMA_CM_EVENT_ADDR_ERROR] = "RDMA_CM_EVENT_ADDR_ERROR",
+		[RDMA_CM_EVENT_ROUTE_RESOLVED] = "RDMA_CM_EVENT_ROUTE_RESOLVED",
+		[RDMA_CM_EVENT_ROUTE_ERROR] = "RDMA_CM_EVENT_ROUTE_ERROR",
+		[RDMA_CM_EVENT_CONNECT_REQUEST] = "RDMA_CM_EVENT_CONNECT_REQUEST",
+		[RDMA_CM_EVENT_CONNECT_RESPONSE] = "RDMA_CM_EVENT_CONNECT_RESPONSE",
+		[RDMA_CM_EVENT_CONNECT_ERROR] = "RDMA_CM_EVENT_CONNECT_ERROR",
+		[RDMA_CM_EVENT_UNREACHABLE] = "RDMA_CM_EVENT_UNREACHABLE",
+		[RDMA_CM_EVENT_REJECTED] = "RDMA_CM_EVENT_REJECTED",
+		[RDMA_CM_EVENT_ESTABLISHED] = "RDMA_CM_EVENT_ESTABLISHED",
+		[RDMA_CM_EVENT_DISCONNECTED] = "RDMA_CM_EVENT_DISCONNECTED",
+		[RDMA_CM_EVENT_DEVICE_REMOVAL] = "RDMA_CM_EVENT_DEVICE_REMOVAL",
+		[RDMA_CM_EVENT_MULTICAST_JOIN] = "RDMA_CM_EVENT_MULTICAST_JOIN",
+		[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
+		[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
+		[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+	};
+
+	return (unsigned)event < sizeof(names) / sizeof(names[0]) ? names[event] : "UNKNOWN EVENT";
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * Ports. A port that a program asks for is claimed by a socket name, so that all processes of the
+ * user agree. Port
+ *
+ * 0 gives one out of a block of ports that the process has claimed by one name: an identifier that
+ * only connects costs no descriptor. Such a port is claimed by its own name when it comes to
+ * listening.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "softverbs/cm.h"
+#include "softverbs/name.h"
+#include "softverbs/runtime.h"
+#include "util/log.h"
+
+#define EPHEMERAL_FIRST 32768u
+#define EPHEMERAL_END   60992u
+#define BLOCK           16u		/* ports; EPHEMERAL_FIRST is a multiple */
+#define BLOCKS          ((EPHEMERAL_END - EPHEMERAL_FIRST) / BLOCK)
+#define LISTEN_QUEUE    256
+
+struct block {
+	LIST_ENTRY(block) entry;
+	uint16_t space, first;
+	uint16_t used;			/* bit (number - first) */
+	int fd;
+};
+
+/* The cm lock guards all of these. */
+static LIST_HEAD(, cm_port) ports = LIST_HEAD_INITIALIZER(ports);
+static LIST_HEAD(, cm_port) listeners = LIST_HEAD_INITIALIZER(listeners);
+static LIST_HEAD(, block) blocks = LIST_HEAD_INITIALIZER(blocks);
+
+void port_name(char name[static 96], uint32_t space, uint16_t number, const struct cm_ip *ip)
+{
+	char text[64];
+
+	ip_text(ip, text);
+	snprintf(name, 96, "c/%x/%u/%s", space, number, text);
+}
+
+/* ---- blocks ---- */
+
+static void mark_used(void *arg, const char *rest)
+{
+	struct block *block = arg;
+	unsigned long number = strtoul(rest, NULL, 10);
+
+	if (number >= block->first && number < block->first + BLOCK)
+		block->used |= (uint16_t)(1u << (number - block->first));
+}
+
+/* Ports of the block that somebody claimed by name are left alone. */
+static void block_scan(struct block *block)
+{
+	const struct cm_port *port;
+	char prefix[16];
+
+	snprintf(prefix, sizeof(prefix), "c/%x/", block->space);
+	name_scan(prefix, mark_used, block);
+	LIST_FOREACH(port, &ports, entry)	/* shared ones have no name */
+		if (port->space == block->space && port->number / BLOCK == block->first / BLOCK)
+			block->used |= (uint16_t)(1u << (port->number - block->first));
+}
+
+static int block_claim_locked(struct block **out, uint16_t space)
+{
+	static unsigned turn;
+	struct block *block = calloc(1, sizeof(*block));
+	char name[32];
+	unsigned i;
+
+	if (!block)
+		return ENOMEM;
+	if (!turn)
+		turn = (unsigned)getpid() * 40503u;
+	block->space = space;
+	block->fd = -1;
+	for (i = 0; i < BLOCKS && block->fd < 0; i++) {
+		block->first = (uint16_t)(EPHEMERAL_FIRST + turn++ % BLOCKS * BLOCK);
+		snprintf(name, sizeof(name), "e/%x/%u", space, block->first);
+		block->fd = name_claim(name);
+		if (block->fd < 0 && errno != EADDRINUSE)
+			break;
+	}
+	if (block->fd < 0) {
+		free(block);
+		return errno == EADDRINUSE ? EADDRNOTAVAIL : errno;
+	}
+	block_scan(block);
+	LIST_INSERT_HEAD(&blocks, block, entry);
+	*out = block;
+	return 0;
+}
+
+static int ephemeral_take_locked(uint16_t space, uint16_t *number)
+{
+	struct block *block;
+	unsigned bit;
+	int error;
+
+	LIST_FOREACH(block, &blocks, entry)
+		if (block->space == space && block->used != UINT16_MAX)
+			break;
+	while (!block || block->used == UINT16_MAX) {	/* a new one may be full of claimed ports */
+		error = block_claim_locked(&block, space);
+		if (error)
+			return error;
+	}
+	bit = (unsigned)__builtin_ctz(~(unsigned)block->used);
+	block->used |= (uint16_t)(1u << bit);
+	*number = (uint16_t)(block->first + bit);
+	return 0;
+}
+
+static void block_free_locked(struct block *block)
+{
+	LIST_REMOVE(block, entry);
+	close(block->fd);
+	free(block);
+}
+
+static struct block *block_of_locked(uint16_t space, uint16_t number)
+{
+	struct block *block;
+
+	LIST_FOREACH(block, &blocks, entry)
+		if (block->space == space && number / BLOCK == block->first / BLOCK)
+			break;
+	return block;
+}
+
+/* A port that a program asked for is not to be given out here. */
+static void ephemeral_avoid_locked(uint16_t space, uint16_t number)
+{
+	struct block *block = block_of_locked(space, number);
+
+	if (block)
+		block->used |= (uint16_t)(1u << (number - block->first));
+}
+
+/*
+ * One empty block is kept, so that a program that connects again and again does not claim one each
+ * time.
+ */
+static void ephemeral_give_locked(uint16_t space, uint16_t number)
+{
+	struct block *block = block_of_locked(space, number), *empty = NULL, *other;
+
+	if (!block)
+		return;
+	block->used &= (uint16_t)~(1u << (number - block->first));
+	LIST_FOREACH(other, &blocks, entry)
+		if (other != block && other->space == space && !other->used)
+			empty = other;
+	if (!block->used && empty)
+		block_free_locked(block);
+}
+
+void port_idle_locked(void)
+{
+	while (!LIST_EMPTY(&blocks))
+		block_free_locked(LIST_FIRST(&blocks));
+}
+
+/* ---- conflicts ---- */
+
+struct conflict {
+	const struct cm_port *port;
+	bool found;
+};
+
+static void conflict_look(void *arg, const char *rest)
+{
+	struct conflict *conflict = arg;
+	struct cm_ip other;
+
+	if (ip_parse(&other, rest) && !ip_same(&other, &conflict->port->ip) &&
+	    ip_overlaps(&other, &conflict->port->ip))
+		conflict->found = true;
+}
+
+/*
+ * Another process: the same address fails by itself; a wildcard against an address must be looked
+ * for.
+ */
+static int name_take(struct cm_port *port)
+{
+	struct conflict conflict = { .port = port };
+	char name[96], prefix[32];
+
+	port_name(name, port->space, port->number, &port->ip);
+	port->fd = name_claim(name);
+	if (port->fd < 0)
+		return errno;
+	snprintf(prefix, sizeof(prefix), "c/%x/%u/", port->space, port->number);
+	name_scan(prefix, conflict_look, &conflict);
+	if (!conflict.found)
+		return 0;
+	close(port->fd);
+	port->fd = -1;
+	return EADDRINUSE;
+}
+
+static bool same_number(const struct cm_port *a, const struct cm_port *b)
+{
+	return a->space == b->space && a->number == b->number;
+}
+
+static bool taken_here_locked(const struct cm_port *port)
+{
+	const struct cm_port *other;
+
+	LIST_FOREACH(other, &listeners, entry)
+		if (same_number(other, port) && ip_overlaps(&other->ip, &port->ip))
+			return true;
+	LIST_FOREACH(other, &ports, entry)
+		if (same_number(other, port) && ip_overlaps(&other->ip, &port->ip) &&
+		    !(other->shared && port->shared))
+			return true;
+	return false;
+}
+
+static bool number_is_left_locked(const struct cm_port *port)
+{
+	const struct cm_port *other;
+
+	LIST_FOREACH(other, &listeners, entry)
+		if (same_number(other, port))
+			return true;
+	LIST_FOREACH(other, &ports, entry)
+		if (same_number(other, port))
+			return true;
+	return false;
+}
+
+/* ---- binding ---- */
+
+static int port_claim_locked(struct cm_port *port, uint16_t number)
+{
+	int error = 0;
+
+	if (!number) {
+		port->ephemeral = true;
+		return ephemeral_take_locked(port->space, &port->number);
+	}
+	port->number = number;
+	if (taken_here_locked(port))
+		return EADDRINUSE;
+	if (!port->shared)
+		error = name_take(port);
+	if (!error)
+		ephemeral_avoid_locked(port->space, number);
+	return error;
+}
+
+int port_bind_locked(struct cm_id *id, const struct cm_ip *ip, uint16_t number)
+{
+	struct cm_port *port = calloc(1, sizeof(*port));
+	int error;
+
+	if (!port)
+		return ENOMEM;
+	port->fd = port->watch.fd = -1;
+	port->space = (uint16_t)id->id.ps;
+	port->ip = *ip;
+	port->shared = id->reuse_addr;
+	if (ip->any && id->addr_family_only && ip->families & CM_IPV6)
+		port->ip.families = CM_IPV6;
+	error = port_claim_locked(port, number);
+	if (error) {
+		free(port);
+		return error;
+	}
+	LIST_INSERT_HEAD(&ports, port, entry);
+	id->port = port;
+	return 0;
+}
+
+/*
+ * Ready: somebody asks who listens here. The answer is one message; then the connection has done
+ * its work.
+ */
+static void port_ready(struct engine_watch *watch, uint32_t events)
+{
+	int fd = -1;
+
+	(void)events;
+	cm_lock();
+	if (watch->fd >= 0)
+		fd = runtime_accept(watch->fd);
+	cm_unlock();
+	if (fd >= 0)
+		lookup_answer(fd);
+}
+
+int port_listen_locked(struct cm_id *id)
+{
+	struct cm_port *port = id->port;
+	int error = 0, fd;
+
+	if (port->fd < 0)
+		error = name_take(port);
+	if (!error && listen(port->fd, LISTEN_QUEUE))
+		error = errno;
+	if (error)
+		return error;
+	fd = port->fd;
+	port->fd = -1;
+	error = engine_watch(&port->watch, fd, EPOLLIN, port_ready);
+	if (error)
+		return error;
+	LIST_REMOVE(port, entry);
+	LIST_INSERT_HEAD(&listeners, port, entry);
+	port->listener = id;
+	return 0;
+}
+
+static void port_free(struct engine_job *job)
+{
+	free((char *)job - offsetof(struct cm_port, job));
+}
+
+void port_release_locked(struct cm_id *id)
+{
+	struct cm_port *port = id->port;
+
+	if (!port)
+		return;
+	id->port = NULL;
+	LIST_REMOVE(port, entry);
+	if (port->ephemeral || !number_is_left_locked(port))
+		ephemeral_give_locked(port->space, port->number);
+	if (port->fd >= 0)
+		close(port->fd);
+	engine_unwatch(&port->watch);
+	engine_defer(&port->job, port_free);
+}
+
+/* The most particular listener first: names keep the two kinds apart only as well as they can. */
+struct cm_id *port_listener_locked(uint32_t space, uint16_t number, const struct cm_ip *ip)
+{
+	struct cm_port *port, *wild = NULL;
+
+	LIST_FOREACH(port, &listeners, entry) {
+		if (port->space != space || port->number != number || !ip_overlaps(&port->ip, ip))
+			continue;
+		if (!port->ip.any)
+			return port->listener;
+		wild = port;
+	}
+	return wild ? wild->listener : NULL;
+}
+
+/*
+ * Watches were closed by the engine; the identifiers keep their ports, which nobody looks at any
+ * more.
+ */
+void port_fork_child(void)
+{
+	struct cm_port *port;
+
+	LIST_FOREACH(port, &ports, entry)
+		if (port->fd >= 0)
+			close(port->fd);
+	LIST_INIT(&ports);
+	LIST_INIT(&listeners);
+	port_idle_locked();
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * Queue pairs and connections: the attributes that a connection gives them, and the queue pair that
+ * an identifier owns.
+ */
+#include <errno.h>
+#include <string.h>
+#include "softverbs/cm.h"
+#include "softverbs/device.h"
+#include "util/log.h"
+
+#define ACK_TIMEOUT 19		/* as a kernel chooses for a path of no length */
+
+/* ---- attributes ---- */
+
+static void attr_init(struct ibv_qp_attr *attr, int *mask)
+{
+	attr->port_num = 1;
+	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+}
+
+static void attr_address(const struct cm_id *id, struct ibv_ah_attr *ah)
+{
+	const struct rdma_ib_addr *addr = &id->id.route.addr.addr.ibaddr;
+	int index = gid_index(&addr->sgid);
+
+	ah->is_global = 1;
+	ah->port_num = 1;
+	ah->grh.dgid = addr->dgid;
+	/*
+	 * a local address that the table has no room for can stand behind any entry: the path is
+	 * the same
+	 */
+	ah->grh.sgid_index = index < 0 ? 0 : (uint8_t)index;
+	ah->grh.hop_limit = 64;
+	ah->grh.traffic_class = id->tos;
+}
+
+static void attr_rtr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr_address(id, &attr->ah_attr);
+	attr->path_mtu = IBV_MTU_4096;
+	attr->dest_qp_num = id->theirs.qpn;
+	attr->rq_psn = id->theirs.psn;
+	attr->max_dest_rd_atomic = id->local.responder_resources;
+	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+	if (id->local.responder_resources)
+		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS;
+}
+
+/*
+ * Transport retries are the requester's for both; RNR retries are those that the other side asks
+ * for.
+ */
+static void attr_rts(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->sq_psn = id->local.psn;
+	attr->timeout = id->ack_timeout ? id->ack_timeout : ACK_TIMEOUT;
+	attr->retry_cnt = id->active ? id->local.retry_count : id->theirs.retry_count;
+	attr->rnr_retry = id->theirs.rnr_retry_count;
+	attr->max_rd_atomic = id->local.initiator_depth;
+	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+		IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+}
+
+static bool peer_is_known(const struct cm_id *id)
+{
+	return id->state == CM_REQUESTED || id->state == CM_ANSWERED || id->state == CM_ACCEPTED ||
+	       id->state == CM_ESTABLISHED || id->state == CM_DISCONNECTED;
+}
+
+static int attr_fill_locked(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	enum ibv_qp_state state = attr->qp_state;
+
+	/* a request that was withdrawn has no use for a queue pair */
+	if (!id->has_device || id->state == CM_CLOSED)
+		return EINVAL;
+	if (state != IBV_QPS_INIT && !peer_is_known(id))
+		return EINVAL;
+	memset(attr, 0, sizeof(*attr));
+	attr->qp_state = state;
+	if (state == IBV_QPS_INIT)
+		attr_init(attr, mask);
+	else if (state == IBV_QPS_RTR)
+		attr_rtr(id, attr, mask);
+	else if (state == IBV_QPS_RTS)
+		attr_rts(id, attr, mask);
+	else
+		return EINVAL;
+	return 0;
+}
+
+int rdma_init_qp_attr(struct rdma_cm_id *public, struct ibv_qp_attr *attr, int *mask)
+{
+	struct cm_id *id = cm_id_of(public);
+	int error;
+
+	if (!id_is_ours(id))
+		return cm_fail(ENODEV);
+	cm_lock();
+	error = attr_fill_locked(id, attr, mask);
+	cm_unlock();
+	return error ? cm_fail(error) : 0;
+}
+
+/* ---- states ---- */
+
+static int qp_enter(struct cm_id *id, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	if (rdma_init_qp_attr(&id->id, &attr, &mask))
+		return errno;
+	return ibv_modify_qp(id->id.qp, &attr, mask);
+}
+
+int qp_connect(struct cm_id *id)
+{
+	int error;
+
+	if (!id->id.qp)
+		return 0;
+	error = qp_enter(id, IBV_QPS_RTR);
+	return error ? error : qp_enter(id, IBV_QPS_RTS);
+}
+
+int qp_error(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	int error;
+
+	if (!id->id.qp)
+		return 0;
+	error = ibv_modify_qp(id->id.qp, &attr, IBV_QP_STATE);
+	if (error)
+		log_at(LOG_ERROR, "rdma_cm: id %p: QP %x to error: %s", (void *)&id->id,
+		       id->id.qp->qp_num, strerror(error));
+	return error;
+}
+
+/* A datagram queue pair has nobody to wait for. */
+static int qp_prepare(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
+				    .qkey = RDMA_UDP_QKEY };
+	struct ibv_qp *qp = id->id.qp;
+	int error;
+
+	if (qp->qp_type != IBV_QPT_UD)
+		return qp_enter(id, IBV_QPS_INIT);
+	error = ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	attr.qp_state = IBV_QPS_RTR;
+	if (!error)
+		error = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	return error ? error : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+/* ---- the queue pair of an identifier ---- */
+
+static void cqs_destroy(struct rdma_cm_id *id)
+{
+	if (id->recv_cq)
+		ibv_destroy_cq(id->recv_cq);
+	if (id->recv_cq_channel)
+		ibv_destroy_comp_channel(id->recv_cq_channel);
+	if (id->send_cq)
+		ibv_destroy_cq(id->send_cq);
+	if (id->send_cq_channel)
+		ibv_destroy_comp_channel(id->send_cq_channel);
+	id->recv_cq = id->send_cq = NULL;
+	id->recv_cq_channel = id->send_cq_channel = NULL;
+}
+
+static int cq_make(struct rdma_cm_id *id, uint32_t depth, struct ibv_comp_channel **channel,
+		   struct ibv_cq **cq)
+{
+	*channel = ibv_create_comp_channel(id->verbs);
+	if (!*channel)
+		return errno;
+	*cq = ibv_create_cq(id->verbs, depth ? (int)depth : 1, id, *channel, 0);
+	return *cq ? 0 : errno;
+}
+
+/* What the attribute leaves open: queues of its own for completions, sized by the work requests. */
+static int attr_complete(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	int error = 0;
+
+	if (!attr->srq)
+		attr->srq = id->srq;
+	if (!attr->recv_cq) {
+		error = cq_make(id, attr->cap.max_recv_wr, &id->recv_cq_channel, &id->recv_cq);
+		attr->recv_cq = id->recv_cq;
+	}
+	if (!error && !attr->send_cq) {
+		error = cq_make(id, attr->cap.max_send_wr, &id->send_cq_channel, &id->send_cq);
+		attr->send_cq = id->send_cq;
+	}
+	return error;
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_attr_ex *attr)
+{
+	struct cm_id *id = cm_id_of(public);
+	struct ibv_qp_init_attr_ex full = *attr;
+	int error;
+
+	if (!id_is_ours(id))
+		return cm_fail(ENODEV);
+	if (public->qp || !id->has_device)
+		return cm_fail(EINVAL);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+		full.comp_mask |= IBV_QP_INIT_ATTR_PD;
+		full.pd = public->pd;
+	}
+	if (full.pd->context != public->verbs)
+		return cm_fail(EINVAL);
+	error = attr_complete(public, &full);
+	if (!error) {
+		public->qp = ibv_create_qp_ex(public->verbs, &full);
+		error = public->qp ? qp_prepare(id) : errno;
+	}
+	if (error) {
+		rdma_destroy_qp(public);
+		return cm_fail(error);
+	}
+	public->pd = full.pd;
+	attr->cap = full.cap;
+	return 0;
+}
+
+int rdma_create_qp(struct rdma_cm_id *public, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex full = { .pd = pd ? pd : public->pd };
+
+	/* the extended form begins with the plain one, whose padding lies where it has its mask */
+	memcpy(&full, attr, offsetof(struct ibv_qp_init_attr_ex, comp_mask));
+	full.comp_mask = IBV_QP_INIT_ATTR_PD;
+	if (!full.pd)
+		return cm_fail(EINVAL);
+	if (rdma_create_qp_ex(public, &full))
+		return -1;
+	attr->cap = full.cap;
+	return 0;
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *public)
+{
+	int error = public->qp ? ibv_destroy_qp(public->qp) : 0;
+
+	if (error)
+		log_at(LOG_ERROR, "rdma_cm: id %p: destroy QP: %s", (void *)public,
+		       strerror(error));
+	public->qp = NULL;
+	cqs_destroy(public);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Memory and object numbers inside the own areas; what manages them stays private. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "softverbs/area.h"
+
+struct heap_free {
+	struct heap_free *next;
+	uint64_t offset;
+};
+
+#define CLASS_MIN 6u		/* one line */
+
+static unsigned size_class(uint64_t size)
+{
+	return size <= 1u << CLASS_MIN ? CLASS_MIN : 64 - (unsigned)__builtin_clzll(size - 1);
+}
+
+static struct heap_free *free_pop(struct heap *heap, unsigned class)
+{
+	struct heap_free *entry = heap->free[class];
+
+	if (entry)
+		heap->free[class] = entry->next;
+	return entry;
+}
+
+/* `fresh`: the block was never used, and is zero. */
+static void *block_take(struct heap *heap, uint64_t size, uint64_t *offset, bool *fresh)
+{
+	unsigned class = size_class(size);
+	struct heap_free *entry;
+	uint64_t at = 0;
+
+	pthread_mutex_lock(&heap->lock);
+	entry = class < HEAP_CLASSES ? free_pop(heap, class) : NULL;
+	if (entry) {
+		at = entry->offset;
+	} else if (class < HEAP_CLASSES && 1ull << class <= heap->size - heap->next) {
+		at = heap->next;
+		heap->next += 1ull << class;
+	} else {
+		pthread_mutex_unlock(&heap->lock);
+		errno = ENOMEM;
+		return NULL;
+	}
+	pthread_mutex_unlock(&heap->lock);
+	*fresh = !entry;
+	free(entry);
+	if (offset)
+		*offset = at;
+	return heap->base + at;
+}
+
+void *heap_take(enum area_heap which, uint64_t size, uint64_t *offset)
+{
+	bool fresh;
+
+	return block_take(&area_own()->heap[which], size, offset, &fresh);
+}
+
+void *heap_take_zero(enum area_heap which, uint64_t size, uint64_t *offset)
+{
+	bool fresh;
+	void *block = block_take(&area_own()->heap[which], size, offset, &fresh);
+
+	if (block && !fresh)
+		memset(block, 0, size);
+	return block;
+}
+
+void heap_give(enum area_heap which, void *block, uint64_t size)
+{
+	struct heap *heap = &area_own()->heap[which];
+	unsigned class = size_class(size);
+	struct heap_free *entry;
+
+	if (!block)
+		return;
+	entry = malloc(sizeof(*entry));
+	if (!entry)
+		return; /* the block is lost until the runtime goes; nothing dangles */
+	entry->offset = (uint64_t)((uint8_t *)block - heap->base);
+	pthread_mutex_lock(&heap->lock);
+	entry->next = heap->free[class];
+	heap->free[class] = entry;
+	pthread_mutex_unlock(&heap->lock);
+}
+
+unsigned heap_use(enum area_heap which)
+{
+	struct heap *heap = &area_own()->heap[which];
+	unsigned percent;
+
+	pthread_mutex_lock(&heap->lock);
+	percent = (unsigned)(heap->next * 100 / heap->size);
+	pthread_mutex_unlock(&heap->lock);
+	return percent;
+}
+
+void heap_close(struct heap *heap)
+{
+	struct heap_free *entry;
+
+	for (unsigned class = 0; class < HEAP_CLASSES; class++)
+		while ((entry = free_pop(heap, class)))
+			free(entry);
+}
+
+int ids_open(struct ids *ids, uint32_t first, uint32_t limit)
+{
+	uint32_t size = 1u << size_class(limit);
+
+	pthread_mutex_init(&ids->lock, NULL);
+	ids->ring = calloc(size, sizeof(*ids->ring));
+	ids->fresh = first;
+	ids->limit = limit;
+	ids->mask = size - 1;
+	return ids->ring ? 0 : ENOMEM;
+}
+
+void ids_close(struct ids *ids)
+{
+	free(ids->ring);
+}
+
+uint32_t ids_take(struct ids *ids)
+{
+	uint32_t id = 0;
+
+	pthread_mutex_lock(&ids->lock);
+	if (ids->fresh < ids->limit)
+		id = ids->fresh++;
+	else if (ids->head != ids->tail)
+		id = ids->ring[ids->head++ & ids->mask];
+	pthread_mutex_unlock(&ids->lock);
+	return id;
+}
+
+void ids_give(struct ids *ids, uint32_t id)
+{
+	pthread_mutex_lock(&ids->lock);
+	ids->ring[ids->tail++ & ids->mask] = id;
+	pthread_mutex_unlock(&ids->lock);
+}
+
+bool attention_set(_Atomic(uint64_t) *words, uint32_t index)
+{
+	/* release: what it is about is written before */
+	return !(atomic_fetch_or_explicit(&words[index / 64], 1ull << index % 64,
+					  memory_order_release) >>
+			 index % 64 &
+		 1);
+}

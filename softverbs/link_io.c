@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * The messages of a link: sent without blocking, kept in order when the socket is full, and taken
+ * apart on arrival.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "softverbs/runtime.h"
+#include "util/log.h"
+
+#define OUT_MAX 16384		/* messages kept for a peer that does not read */
+
+#define HEADER (offsetof(struct link_message, wire.payload) - offsetof(struct link_message, wire))
+
+void close_all(int *fds, unsigned count)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+static void message_free(struct link_message *message)
+{
+	close_all(message->fds, message->fd_count);
+	free(message);
+}
+
+void link_forget_messages(struct sv_link *link)
+{
+	struct link_message *message;
+
+	while ((message = STAILQ_FIRST(&link->out))) {
+		STAILQ_REMOVE_HEAD(&link->out, entry);
+		message_free(message);
+	}
+}
+
+/* ---- sending ---- */
+
+static int message_send(int fd, const void *wire, size_t size, const int *fds, unsigned fd_count)
+{
+	struct iovec iov = { (void *)(uintptr_t)wire, size };
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(SV_HELLO_FDS * sizeof(int))];
+	} control = { .room = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t sent;
+
+	if (fd_count) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+		memcpy(CMSG_DATA(&control.header), fds, fd_count * sizeof(int));
+	}
+	do {
+		sent = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? errno : 0;
+}
+
+static bool is_full(int error)
+{
+	return error == EAGAIN || error == ENOBUFS;
+}
+
+static int message_queue_locked(struct sv_link *link, struct link_message *message)
+{
+	unsigned i;
+
+	if (link->out_count >= OUT_MAX)
+		return ENOBUFS;
+	for (i = 0; i < message->fd_count; i++) {
+		int fd = fcntl(message->fds[i], F_DUPFD_CLOEXEC, 0);
+
+		if (fd < 0) {
+			close_all(message->fds, i);
+			return errno;
+		}
+		message->fds[i] = fd;
+	}
+	if (STAILQ_EMPTY(&link->out))
+		engine_rewatch(&link->watch, EPOLLIN | EPOLLOUT);
+	STAILQ_INSERT_TAIL(&link->out, message, entry);
+	link->out_count++;
+	return 0;
+}
+
+int link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload, size_t size,
+		     const int *fds, unsigned fd_count)
+{
+	struct link_message *message = calloc(1, sizeof(*message));
+	int error = EAGAIN;
+
+	if (!message)
+		return ENOMEM;
+	message->wire.type = type;
+	message->wire.size = (uint32_t)size;
+	memcpy(message->wire.payload, payload, size);
+	message->size = HEADER + size;
+	if (STAILQ_EMPTY(&link->out))
+		error = message_send(link->watch.fd, &message->wire, message->size, fds, fd_count);
+	if (is_full(error)) {
+		memcpy(message->fds, fds, fd_count * sizeof(int));
+		message->fd_count = fd_count;
+		error = message_queue_locked(link, message);
+		if (!error)
+			return 0;
+	}
+	free(message);
+	return error;
+}
+
+void link_flush(struct sv_link *link)
+{
+	struct link_message *message;
+	int error = 0;
+
+	links_lock();
+	while ((message = STAILQ_FIRST(&link->out))) {
+		error = message_send(link->watch.fd, &message->wire, message->size, message->fds,
+				     message->fd_count);
+		if (is_full(error))
+			break;
+		/*
+		 * any other error: its end is noticed by reading, or only this message's descriptor
+		 * was refused
+		 */
+		if (error)
+			log_at(LOG_WARN, "softverbs: link to slot %u: message lost: %s", link->slot,
+			       strerror(error));
+		STAILQ_REMOVE_HEAD(&link->out, entry);
+		link->out_count--;
+		message_free(message);
+	}
+	if (!message)
+		engine_rewatch(&link->watch, EPOLLIN);
+	links_unlock();
+}
+
+/* ---- receiving ---- */
+
+/*
+ * Takes over what came with the message. With MSG_CTRUNC some are missing, so that none can be told
+ * from another.
+ */
+static unsigned take_fds(struct msghdr *msg, int *fds)
+{
+	struct cmsghdr *cmsg;
+	unsigned count = 0, i, have;
+	int fd;
+
+	for (cmsg = CMSG_FIRSTHDR(msg); cmsg; cmsg = CMSG_NXTHDR(msg, cmsg)) {
+		if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+			continue;
+		have = (unsigned)((cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		for (i = 0; i < have; i++) {
+			memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
+			if (count < SV_HELLO_FDS)
+				fds[count++] = fd;
+			else
+				close(fd);
+		}
+	}
+	if (msg->msg_flags & MSG_CTRUNC) {
+		log_at(LOG_ERROR,
+		       "softverbs: descriptors of a message were lost: too many open files");
+		close_all(fds, count);
+		count = 0;
+	}
+	return count;
+}
+
+/* Dispatches one message. False: it breaks the protocol. Owns the descriptors. */
+static bool link_dispatch(struct sv_link *link, const struct link_message *message, int *fds,
+			  unsigned fd_count)
+{
+	const void *payload = message->wire.payload;
+	size_t size = message->wire.size;
+
+	if (message->wire.type == SV_MSG_HELLO)
+		return slot_hello(link, payload, size, fds, fd_count);
+	if (message->wire.type == SV_MSG_DATA && link->state == LINK_READY) {
+		if (fd_count > 1)
+			close_all(fds + 1, fd_count - 1);
+		data_message(link->peer, payload, size, fd_count ? fds[0] : -1);
+		return true;
+	}
+	close_all(fds, fd_count);
+	if (message->wire.type != SV_MSG_CM || link->state != LINK_READY)
+		return false;
+	cm_message(link->peer, payload, size);
+	return true;
+}
+
+/* Reads one message: 1, 0 at the end of the stream or after a violation, -1 when there is none. */
+static int link_read(struct sv_link *link)
+{
+	struct link_message message;
+	struct iovec iov = { &message.wire, sizeof(message.wire) };
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(SV_HELLO_FDS * sizeof(int))];
+	} control;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	int fds[SV_HELLO_FDS] = { -1, -1, -1 };
+	unsigned fd_count;
+	ssize_t got;
+
+	do {
+		/*
+		 * ECONNRESET only says that the peer closed with something of ours unread; its own
+		 * messages still come
+		 */
+		got = recvmsg(link->watch.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (got < 0 && errno == EAGAIN)
+		return -1;
+	if (got <= 0)
+		return 0;
+	fd_count = take_fds(&msg, fds);
+	if ((size_t)got < HEADER || msg.msg_flags & MSG_TRUNC ||
+	    message.wire.size != (size_t)got - HEADER || link->state == LINK_PARKED) {
+		close_all(fds, fd_count);
+		return 0;
+	}
+	return link_dispatch(link, &message, fds, fd_count);
+}
+
+bool link_drain(struct sv_link *link, unsigned limit)
+{
+	int got = 1;
+
+	while (limit-- && link->state != LINK_DOWN && got > 0)
+		got = link_read(link);
+	return !got;
+}

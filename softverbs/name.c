@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Claiming, finding and listing the names of this user in the abstract socket namespace. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "softverbs/name.h"
+#include "softverbs/peer.h"
+#include "util/log.h"
+
+/* An abstract address begins with a zero byte, and its length, not a final zero, ends it. */
+static socklen_t name_address(struct sockaddr_un *address, const char *name)
+{
+	int length;
+
+	memset(address, 0, sizeof(*address));
+	address->sun_family = AF_UNIX;
+	length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
+			  "softverbs/%d/%u/%s", SV_LAYOUT, (unsigned)geteuid(), name);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static int close_with(int fd, int error)
+{
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+int name_claim(const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t size = name_address(&address, name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	if (bind(fd, (struct sockaddr *)&address, size))
+		return close_with(fd, errno);
+	return fd;
+}
+
+int name_peer(int fd, struct ucred *peer)
+{
+	socklen_t size = sizeof(*peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &size))
+		return errno;
+	return peer->uid == geteuid() ? 0 : EACCES;
+}
+
+int name_connect(const char *name, struct ucred *peer)
+{
+	struct sockaddr_un address;
+	socklen_t size = name_address(&address, name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (struct sockaddr *)&address, size))
+		return close_with(fd, errno);
+	error = name_peer(fd, peer);
+	if (error == EACCES) {
+		log_at(LOG_WARN, "softverbs: the name %s is held by user %u", name,
+		       (unsigned)peer->uid);
+		return close_with(fd, ECONNREFUSED);
+	}
+	return error ? close_with(fd, error) : fd;
+}
+
+void name_scan(const char *prefix, void (*visit)(void *arg, const char *rest), void *arg)
+{
+	FILE *file = fopen("/proc/net/unix", "re");
+	struct sockaddr_un whole;
+	size_t room = 0, length;
+	char *line = NULL, *path;
+	unsigned state;
+
+	if (!file) {
+		log_at(LOG_NOTE,
+		       "softverbs: /proc/net/unix: %s; ports of other processes are not seen",
+		       strerror(errno));
+		return;
+	}
+	name_address(&whole, prefix);
+	whole.sun_path[0] = '@';	/* as the kernel prints the zero byte */
+	length = strlen(whole.sun_path);
+	while (getline(&line, &room, file) > 0) {
+		path = strchr(line, '@');
+		if (!path || strncmp(path, whole.sun_path, length))
+			continue;
+		/*
+		 * sockets that a listener accepted carry its name too; they are in state
+		 * SS_CONNECTED, 3
+		 */
+		if (sscanf(line, "%*s %*s %*s %*s %*s %x", &state) != 1 || state == 3)
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		visit(arg, path + length);
+	}
+	free(line);
+	fclose(file);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * Names of this user in the abstract socket namespace. Binding one is an atomic claim, closing the
+ * last descriptor gives it up, and the scope is the network namespace, like that of IP addresses.
+ */
+#ifndef SV_NAME_H
+#define SV_NAME_H
+
+#include <sys/socket.h>
+
+/*
+ * A SEQPACKET socket bound to the name, not yet listening; -1 with errno (EADDRINUSE: somebody has
+ * it).
+ */
+int name_claim(const char *name);
+
+/*
+ * A connected non-blocking socket and who listens at the other end; -1 with errno (ECONNREFUSED:
+ * nobody of this user listens there; EAGAIN: its queue is full).
+ */
+int name_connect(const char *name, struct ucred *peer);
+
+/*
+ * The process at the other end of a connected socket. 0, or errno: EACCES when it is another
+ * user's.
+ */
+int name_peer(int fd, struct ucred *peer);
+
+/*
+ * Calls `visit` with what follows `prefix` for each name in use that starts so. Best effort: /proc
+ * may be absent.
+ */
+void name_scan(const char *prefix, void (*visit)(void *arg, const char *rest), void *arg);
+
+#endif

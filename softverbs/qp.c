@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Queue pairs as objects: made with granted capabilities, found by number, destroyed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "softverbs/srq.h"
+#include "softverbs/tx.h"
+#include "util/log.h"
+
+#define INLINE_GRANT 64u	/* at least */
+
+/* ---- found by number ---- */
+
+struct sv_qp *qp_pin(uint32_t index)
+{
+	struct area *area = area_own();
+	struct sv_qp *qp;
+
+	pthread_mutex_lock(&area->table_lock);
+	qp = area->qp[index];
+	if (qp)
+		qp->pins++;
+	pthread_mutex_unlock(&area->table_lock);
+	return qp;
+}
+
+void qp_unpin(struct sv_qp *qp)
+{
+	struct area *area = area_own();
+
+	pthread_mutex_lock(&area->table_lock);
+	if (!--qp->pins)
+		pthread_cond_broadcast(&area->unpinned);
+	pthread_mutex_unlock(&area->table_lock);
+}
+
+static void qp_list(struct sv_qp *qp)
+{
+	pthread_mutex_lock(&area_own()->table_lock);
+	area_own()->qp[qp->index] = qp;
+	pthread_mutex_unlock(&area_own()->table_lock);
+}
+
+/* After return nobody finds it or still uses it by its number. */
+static void qp_unlist(struct sv_qp *qp)
+{
+	struct area *area = area_own();
+
+	pthread_mutex_lock(&area->table_lock);
+	area->qp[qp->index] = NULL;
+	while (qp->pins)
+		pthread_cond_wait(&area->unpinned, &area->table_lock);
+	pthread_mutex_unlock(&area->table_lock);
+}
+
+/* ---- make ---- */
+
+static int qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+{
+	const struct ibv_qp_cap *cap = &init->cap;
+
+	if (!context_is_ours(pd->context))
+		return ENODEV;
+	if (init->qp_type != IBV_QPT_RC)
+		return EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq || cap->max_send_wr > SV_MAX_WR ||
+	    cap->max_send_sge > SV_MAX_SGE || cap->max_inline_data > SV_MAX_INLINE)
+		return EINVAL;
+	if (!init->srq && (cap->max_recv_wr > SV_MAX_WR || cap->max_recv_sge > SV_MAX_SGE))
+		return EINVAL;
+	return 0;
+}
+
+static int sq_open(struct sv_sq *sq, const struct ibv_qp_init_attr *init)
+{
+	uint64_t size = round_up_pow2(init->cap.max_send_wr);
+
+	sq->mask = (uint32_t)size - 1;
+	sq->max_sge = init->cap.max_send_sge ? init->cap.max_send_sge : 1;
+	sq->max_inline =
+		init->cap.max_inline_data > INLINE_GRANT ? init->cap.max_inline_data : INLINE_GRANT;
+	sq->sig_all = init->sq_sig_all;
+	sq->done = heap_take(HEAP_OWN, size * sizeof(*sq->done), NULL);
+	sq->held = heap_take(HEAP_OWN, size * sizeof(*sq->held), NULL);
+	sq->held_sge = heap_take(HEAP_OWN, size * sq->max_sge * sizeof(*sq->held_sge), NULL);
+	sq->held_inline = heap_take(HEAP_OWN, size * sq->max_inline, NULL);
+	return sq->done && sq->held && sq->held_sge && sq->held_inline ? 0 : ENOMEM;
+}
+
+static void sq_close(struct sv_sq *sq)
+{
+	uint64_t size = sq->mask + 1;
+
+	heap_give(HEAP_OWN, sq->done, size * sizeof(*sq->done));
+	heap_give(HEAP_OWN, sq->held, size * sizeof(*sq->held));
+	heap_give(HEAP_OWN, sq->held_sge, size * sq->max_sge * sizeof(*sq->held_sge));
+	heap_give(HEAP_OWN, sq->held_inline, size * sq->max_inline);
+}
+
+/* The receive side: a queue of its own, or the order in which slots of the SRQ arrive. */
+static int rx_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
+{
+	struct sv_rx *rx = &qp->rx;
+	struct sv_wq *wq = &qp->rq;
+	int err;
+
+	if (qp->srq) {
+		wq = &qp->srq->wq;
+		rx->arrival = heap_take_zero(HEAP_RW, (wq->mask + 1) * sizeof(*rx->arrival),
+					     &qp->arrival_offset);
+		err = rx->arrival ? 0 : ENOMEM;
+	} else {
+		err = wq_open(wq, init->cap.max_recv_wr, init->cap.max_recv_sge, qp->pd);
+	}
+	rx->mask = wq->mask;
+	rx->shift = wq->shift;
+	rx->landing = wq->landing;
+	return err;
+}
+
+/* The rings behind it go with the RQ; see qp_clear_locked for what belongs to a connection. */
+static void rx_close(struct sv_qp *qp)
+{
+	if (!qp->srq)
+		wq_close(&qp->rq, qp->lost);
+	else if (!qp->lost)
+		heap_give(HEAP_RW, (void *)qp->rx.arrival,
+			  (qp->rx.mask + 1) * sizeof(*qp->rx.arrival));
+}
+
+static int qp_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
+{
+	struct area *area = area_own();
+	int err;
+
+	qp->index = ids_take(&area->qps);
+	if (!qp->index)
+		return ENOMEM;
+	qp->alive = area->alive;
+	qp->expedited = area->expedited;
+	qp->pd = qp->ibv.pd->handle;
+	qp->regions = area->ro->region;
+	qp->send_cq = cq_of(init->send_cq);
+	qp->recv_cq = cq_of(init->recv_cq);
+	qp->srq = init->srq ? srq_of(init->srq) : NULL;
+	qp->ro = &area->ro->qp[qp->index];
+	qp->rw = &area->rw->qp[qp->index];
+	pthread_mutex_init(&qp->modify, NULL);
+	pthread_mutex_init(&qp->serve.lock, NULL);
+	err = sq_open(&qp->sq, init);
+	if (!err)
+		err = rx_open(qp, init);
+	if (err)
+		return err;
+	qp_clear_locked(qp);
+	if (qp->srq)
+		srq_attach(qp->srq, qp);
+	if (qp->send_cq == qp->recv_cq)
+		return cq_attach(qp->send_cq, qp, CQ_SENDS | CQ_RECVS);
+	err = cq_attach(qp->send_cq, qp, CQ_SENDS);
+	return err ? err : cq_attach(qp->recv_cq, qp, CQ_RECVS);
+}
+
+/* Accepts one half open; nobody finds it any more. */
+static void qp_free(struct sv_qp *qp)
+{
+	if (qp->index) {
+		cq_detach(qp->send_cq, qp);
+		cq_detach(qp->recv_cq, qp);
+		if (qp->srq)
+			srq_detach(qp->srq, qp);
+		qp_close_ex(qp);
+		rx_close(qp);
+		sq_close(&qp->sq);
+		ids_give(&area_own()->qps, qp->index);
+		pthread_mutex_destroy(&qp->modify);
+		pthread_mutex_destroy(&qp->serve.lock);
+	}
+	free(qp);
+}
+
+static void qp_grant(struct sv_qp *qp, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_cap *cap = &init->cap;
+
+	cap->max_send_wr = qp->sq.mask + 1;
+	cap->max_send_sge = qp->sq.max_sge;
+	cap->max_inline_data = qp->sq.max_inline;
+	cap->max_recv_wr = qp->srq ? 0 : qp->rq.limit;
+	cap->max_recv_sge = qp->srq ? 0 : qp->rq.max_sge;
+	qp->init = *init;
+	qp->attr.cap = *cap;
+}
+
+struct sv_qp *qp_make(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	int err = qp_check(pd, init);
+	struct sv_qp *qp;
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	qp = aligned_alloc(SV_LINE, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	memset(qp, 0, sizeof(*qp));
+	qp->ibv.context = pd->context;
+	qp->ibv.qp_context = init->qp_context;
+	qp->ibv.pd = pd;
+	qp->ibv.send_cq = init->send_cq;
+	qp->ibv.recv_cq = init->recv_cq;
+	qp->ibv.srq = init->srq;
+	qp->ibv.state = IBV_QPS_RESET;
+	qp->ibv.qp_type = init->qp_type;
+	err = qp_open(qp, init);
+	if (err) {
+		qp_free(qp);
+		errno = err;
+		return NULL;
+	}
+	qp->ibv.qp_num = (uint32_t)runtime_slot() << 12 | qp->index;
+	qp->ibv.handle = qp->index;
+	qp_grant(qp, init);
+	pthread_mutex_init(&qp->ibv.mutex, NULL);
+	pthread_cond_init(&qp->ibv.cond, NULL);
+	atomic_fetch_add_explicit(&pd_of(pd)->users, 1, memory_order_relaxed);
+	qp_list(qp);
+	return qp;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct sv_qp *qp = qp_make(pd, init);
+
+	return qp ? &qp->ibv : NULL;
+}
+
+int ibv_destroy_qp(struct ibv_qp *ibv)
+{
+	struct sv_qp *qp = qp_of(ibv);
+
+	if (!context_is_ours(ibv->context))
+		return ENODEV;
+	qp_unlist(qp);
+	pthread_mutex_lock(&qp->modify);
+	qp_reset_locked(qp);
+	pthread_mutex_unlock(&qp->modify);
+	engine_timer_cancel(&qp->settle_timer);
+	engine_timer_cancel(&qp->sq.timer);
+	engine_timer_cancel(&qp->sq.take_timer);
+	async_retire_qp(ibv);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	/* release: see ibv_dealloc_pd */
+	atomic_fetch_sub_explicit(&pd_of(ibv->pd)->users, 1, memory_order_release);
+	qp_free(qp);
+	return 0;
+}
+
+enum ibv_qp_state qp_state(struct ibv_qp *ibv)
+{
+	return (enum ibv_qp_state)atomic_load_explicit(&qp_of(ibv)->state, memory_order_acquire);
+}
+
+void qp_attributes(struct ibv_qp *ibv, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
+{
+	struct sv_qp *qp = qp_of(ibv);
+
+	pthread_mutex_lock(&qp->modify);
+	*attr = qp->attr;
+	attr->qp_state = attr->cur_qp_state = qp_state(ibv);
+	*init = qp->init;
+	pthread_mutex_unlock(&qp->modify);
+	ibv->state = attr->qp_state;
+}
+

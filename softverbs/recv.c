@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The receive side: posting receives, and turning what has landed into completions. */
+#include <errno.h>
+#include <string.h>
+#include "softverbs/copy.h"
+#include "softverbs/mw.h"
+#include "softverbs/srq.h"
+#include "softverbs/tx.h"
+#include "util/log.h"
+
+void qp_wake_initiator(struct sv_qp *qp)
+{
+	struct sv_peer *peer;
+
+	if (!atomic_load_explicit(&qp->rw->wait, memory_order_relaxed))
+		return;
+	peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	if (!peer)
+		return;			/* data_peer_ready does it */
+	/* acquire, release: what it waits for is there before the flag is taken */
+	if (atomic_exchange_explicit(&qp->rw->wait, 0, memory_order_acq_rel))
+		peer_ring(peer);
+}
+
+static int post_one_locked(struct sv_qp *qp, const struct ibv_recv_wr *wr)
+{
+	struct sv_wq *rq = &qp->rq;
+
+	if (unlikely(qp->srq ||
+		     atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET))
+		return EINVAL;
+	/* acquire: the slot was read before it was given back */
+	if (unlikely(rq->posted - atomic_load_explicit(&qp->rx.head, memory_order_acquire) >=
+		     rq->limit))
+		return ENOMEM;
+	return wq_put_locked(rq, rq->posted & rq->mask, wr);
+}
+
+int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct sv_qp *qp = qp_of(ibv);
+	uint32_t count = 0;
+	int err = 0;
+
+	if (unlikely(!*qp->alive)) {
+		*bad = wr;
+		return ENODEV;
+	}
+	lock_take(&qp->rq.lock);
+	for (; wr; wr = wr->next) {
+		err = post_one_locked(qp, wr);
+		if (unlikely(err)) {
+			*bad = wr;
+			break;
+		}
+		count++;
+	}
+	lock_give(&qp->rq.lock);
+
+	/*
+	 * Who waits for a receive, and who fails the QP, has a barrier between its store and its
+	 * second look.
+	 */
+	fence_light(qp->expedited);
+	if (unlikely(atomic_load_explicit(&qp->rw->wait, memory_order_relaxed)))
+		qp_wake_initiator(qp);
+	if (unlikely(atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR) &&
+	    count && atomic_load_explicit(&qp->rx.flush, memory_order_relaxed))
+		cq_tell_flush(qp->recv_cq, qp->index, count);
+	return err;
+}
+
+/* ---- what has landed ---- */
+
+/*
+ * Payload into the posted buffer. False: the buffer is too small, which senders check, or no longer
+ * registered.
+ */
+static bool land_scatter(const struct sv_wq *wq, uint32_t slot, const uint8_t *data,
+			 uint32_t length, enum ibv_wc_status *status)
+{
+	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge],
+			     *end = sge + wq->max_sge;
+	uint64_t va;
+
+	for (; length && sge < end; sge++) {
+		uint32_t part = sge->length < length ? sge->length : length;
+
+		if (!part)
+			continue;
+		if (!region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, part,
+				   IBV_ACCESS_LOCAL_WRITE, &va)) {
+			*status = IBV_WC_LOC_PROT_ERR;
+			return false;
+		}
+		memcpy((void *)(uintptr_t)va, data, part);
+		data += part;
+		length -= part;
+	}
+	if (length)
+		*status = IBV_WC_LOC_QP_OP_ERR;
+	return !length;
+}
+
+/* Where in the eager ring the message lies; NULL when that cannot be. */
+static const uint8_t *land_eager(struct sv_rx *rx, uint32_t at, uint32_t length)
+{
+	uint32_t skipped = at - rx->eager_cons, offset = at & (rx->eager_size - 1);
+
+	if (skipped >= rx->eager_size || length > rx->eager_size - skipped ||
+	    length > rx->eager_size - offset)
+		return NULL;
+	return rx->eager + offset;
+}
+
+static enum ibv_wc_status land_elsewhere(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot,
+					 const struct landing *landing, uint32_t length,
+					 uint32_t where)
+{
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+	const uint8_t *data;
+	uint32_t at;
+
+	if (where == LAND_DIRECT)
+		return IBV_WC_SUCCESS;
+	if (where == LAND_INLINE && length <= SV_INLINE) {
+		land_scatter(wq, slot, landing->data, length, &status);
+		return status;
+	}
+	at = atomic_load_explicit(&landing->eager, memory_order_relaxed);
+	data = where == LAND_EAGER ? land_eager(&qp->rx, at, length) : NULL;
+	if (!data)
+		return IBV_WC_LOC_QP_OP_ERR;
+	land_scatter(wq, slot, data, length, &status);
+	qp->rx.eager_cons = at + ((length + SV_LINE - 1) & ~(SV_LINE - 1u));
+	/* release: the bytes were read before the sender may use them again */
+	atomic_store_explicit(&area_own()->ro->rx[qp->index].eager_cons, qp->rx.eager_cons,
+			      memory_order_release);
+	return status;
+}
+
+/* The commonest first: a few bytes into one buffer. */
+static inline enum ibv_wc_status land_payload(struct sv_qp *qp, const struct sv_wq *wq,
+					      uint32_t slot, const struct landing *landing,
+					      uint32_t length, uint32_t where)
+{
+	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge];
+	uint64_t va;
+
+	if (likely(where == LAND_INLINE && length <= SV_INLINE && length <= sge->length)) {
+		if (!length)
+			return IBV_WC_SUCCESS;
+		if (unlikely(!region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, length,
+					    IBV_ACCESS_LOCAL_WRITE, &va)))
+			return IBV_WC_LOC_PROT_ERR;
+		copy_small((void *)(uintptr_t)va, landing->data, length);
+		return IBV_WC_SUCCESS;
+	}
+	return land_elsewhere(qp, wq, slot, landing, length, where);
+}
+
+static enum ibv_wc_status land_extra(struct sv_qp *qp, uint32_t op, uint32_t imm,
+				     enum ibv_wc_status status, struct ibv_wc *wc)
+{
+	if (op == LAND_SEND_IMM) {
+		wc->imm_data = imm;
+		wc->wc_flags = IBV_WC_WITH_IMM;
+		return status;
+	}
+	wc->invalidated_rkey = imm;
+	wc->wc_flags = IBV_WC_WITH_INV;
+	return op == LAND_SEND_INV && mw_invalidated(qp, imm) ? status : IBV_WC_LOC_QP_OP_ERR;
+}
+
+static enum ibv_wc_status land_error(uint32_t status)
+{
+	return status == IBV_WC_LOC_LEN_ERR || status == IBV_WC_LOC_PROT_ERR
+		       ? (enum ibv_wc_status)status
+		       : IBV_WC_LOC_QP_OP_ERR;
+}
+
+/* A peer that writes nonsense costs its own connection. */
+static void land_failed(struct sv_qp *qp, enum ibv_wc_status status)
+{
+	if (!qp_fail(qp) || status != IBV_WC_LOC_QP_OP_ERR)
+		return;
+	log_at(LOG_ERROR, "softverbs: qp 0x%x: a message of its peer makes no sense",
+	       qp->ibv.qp_num);
+	async_post_qp(&qp->ibv, IBV_EVENT_QP_FATAL);
+}
+
+/*
+ * A message: `head` and `what` are its landing's, each loaded once, for a peer may change them any
+ * time.
+ */
+static inline void land(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t head,
+			struct ibv_wc *wc)
+{
+	const struct landing *landing = &wq->landing[slot];
+	uint64_t what = atomic_load_explicit(&landing->what, memory_order_relaxed);
+	uint32_t length = (uint32_t)(head >> 32), op = what & 0xff, where = what >> 8 & 0xff;
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	wc->wr_id = wq->wr_id[slot];
+	wc->opcode = IBV_WC_RECV;
+	wc->vendor_err = 0;
+	wc->byte_len = length;
+	wc->imm_data = 0;
+	wc->qp_num = qp->ibv.qp_num;
+	wc->src_qp = atomic_load_explicit(&qp->dest, memory_order_relaxed);
+	wc->wc_flags = 0;
+	wc->pkey_index = 0;
+	wc->slid = 0;
+	wc->sl = 0;
+	wc->dlid_path_bits = 0;
+	if (likely(op <= LAND_SEND_INV)) {
+		status = land_payload(qp, wq, slot, landing, length, where);
+		if (unlikely(op != LAND_SEND))
+			status = land_extra(qp, op, (uint32_t)(what >> 32), status, wc);
+	} else if (op == LAND_WRITE_IMM) {
+		wc->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+		wc->imm_data = (uint32_t)(what >> 32);
+		wc->wc_flags = IBV_WC_WITH_IMM;
+	} else {
+		status = op == LAND_ERROR ? land_error(length) : IBV_WC_LOC_QP_OP_ERR;
+	}
+	wc->status = status;
+	if (unlikely(status != IBV_WC_SUCCESS))
+		land_failed(qp, status);
+}
+
+static void flush_one(struct sv_qp *qp, uint64_t wr_id, struct ibv_wc *wc)
+{
+	*wc = (struct ibv_wc){
+		.wr_id = wr_id,
+		.status = IBV_WC_WR_FLUSH_ERR,
+		.opcode = IBV_WC_RECV,
+		.qp_num = qp->ibv.qp_num,
+	};
+}
+
+static int rx_flush_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
+{
+	struct sv_wq *rq = &qp->rq;
+	uint32_t head = atomic_load_explicit(&qp->rx.head, memory_order_relaxed);
+	int n;
+
+	for (n = 0; n < count; n++, head++) {
+		if (!wq_is_posted(rq, wq_entry(rq, head), head))
+			break;
+		flush_one(qp, rq->wr_id[head & rq->mask], &wc[n]);
+		/* release: read before it is posted into again */
+		atomic_store_explicit(&qp->rx.head, head + 1, memory_order_release);
+	}
+	return n;
+}
+
+static int rx_poll_own(struct sv_qp *qp, int count, struct ibv_wc *wc)
+{
+	struct sv_rx *rx = &qp->rx;
+	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed);
+	int n = 0;
+
+	while (n < count) {
+		/* acquire: pairs with the sender's release; the message is complete */
+		uint64_t first = atomic_load_explicit(&rx->landing[head & rx->mask].head,
+						      memory_order_acquire);
+
+		if ((uint32_t)first != head + 1)
+			break;
+		land(qp, &qp->rq, head & rx->mask, first, &wc[n++]);
+		head++;
+		/* release: the slot was read before it is posted into again */
+		atomic_store_explicit(&rx->head, head, memory_order_release);
+	}
+	return n;
+}
+
+static int rx_poll_shared(struct sv_qp *qp, int count, struct ibv_wc *wc)
+{
+	struct sv_rx *rx = &qp->rx;
+	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed), arrival;
+	int n = 0;
+
+	while (n < count) {
+		/* acquire: as above; the landing was written before its arrival */
+		arrival = atomic_load_explicit(&rx->arrival[head & rx->mask], memory_order_acquire);
+		if (arrival >> 16 != (ring_lap(head, rx->shift) & 0xffff))
+			break;
+		if ((arrival & 0xffff) > rx->mask) {
+			land_failed(qp, IBV_WC_LOC_QP_OP_ERR);
+			break;
+		}
+		land(qp, &qp->srq->wq, arrival & 0xffff, atomic_load_explicit(
+			&rx->landing[arrival & 0xffff].head, memory_order_relaxed), &wc[n++]);
+		srq_give_slot(qp->srq, arrival & 0xffff);
+		atomic_store_explicit(&rx->head, ++head, memory_order_relaxed);
+	}
+	return n;
+}
+
+/* The nth message from the next one on is there. */
+static bool rx_arrived(const struct sv_qp *qp, uint32_t n)
+{
+	const struct sv_rx *rx = &qp->rx;
+	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed) + n;
+
+	if (rx->arrival)
+		return atomic_load_explicit(&rx->arrival[head & rx->mask], memory_order_acquire) >>
+			       16 ==
+		       (ring_lap(head, rx->shift) & 0xffff);
+	return (uint32_t)atomic_load_explicit(&rx->landing[head & rx->mask].head,
+					      memory_order_acquire) == head + 1 ||
+	       (atomic_load_explicit(&rx->flush, memory_order_acquire) &&
+		wq_is_posted(&qp->rq, wq_entry(&qp->rq, head), head));
+}
+
+bool rx_has_locked(const struct sv_qp *qp)
+{
+	return rx_arrived(qp, 0);
+}
+
+uint64_t rx_count_locked(const struct sv_qp *qp)
+{
+	uint32_t n = 0;
+
+	while (n <= qp->rx.mask && rx_arrived(qp, n))
+		n++;
+	return n;
+}
+
+int rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
+{
+	bool flush = atomic_load_explicit(
+		&qp->rx.flush, memory_order_acquire); /* first: then no message follows */
+	int n = qp->rx.arrival ? rx_poll_shared(qp, count, wc) : rx_poll_own(qp, count, wc);
+
+	if (unlikely(flush) && n < count && !qp->srq)
+		n += rx_flush_locked(qp, count - n, wc + n);
+	return n;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Shared receive queues: made, posted to, taken from by senders, and their limit. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "softverbs/srq.h"
+#include "softverbs/tx.h"
+#include "util/log.h"
+
+/* ---- make and destroy ---- */
+
+static int srq_open(struct sv_srq *srq, const struct ibv_srq_init_attr *init)
+{
+	struct area *area = area_own();
+	int err;
+
+	srq->index = ids_take(&area->srqs);
+	if (!srq->index)
+		return ENOMEM;
+	srq->alive = area->alive;
+	srq->rw = &area->rw->srq[srq->index];
+	srq->ro = &area->ro->srq[srq->index];
+	pthread_mutex_init(&srq->lock, NULL);
+	TAILQ_INIT(&srq->qps);
+	err = wq_open(&srq->wq, init->attr.max_wr, init->attr.max_sge, srq->ibv.pd->handle);
+	srq->free = heap_take_zero(HEAP_OWN, (srq->wq.mask + 1) * sizeof(*srq->free), NULL);
+	srq->round = heap_take_zero(HEAP_OWN, (srq->wq.mask + 1) * sizeof(*srq->round), NULL);
+	if (err || !srq->free || !srq->round)
+		return ENOMEM;
+	memset(srq->rw, 0, sizeof(*srq->rw));
+	memset(srq->ro, 0, sizeof(*srq->ro));
+	for (uint32_t slot = 0; slot <= srq->wq.mask; slot++)
+		srq_give_slot(srq, slot);
+	pthread_mutex_lock(&area->table_lock);
+	area->srq[srq->index] = srq;
+	pthread_mutex_unlock(&area->table_lock);
+	return 0;
+}
+
+/* Accepts one half open. */
+static void srq_free(struct sv_srq *srq)
+{
+	if (srq->index) {
+		wq_close(&srq->wq, srq->lost);
+		heap_give(HEAP_OWN, (void *)srq->free, (srq->wq.mask + 1) * sizeof(*srq->free));
+		heap_give(HEAP_OWN, (void *)srq->round, (srq->wq.mask + 1) * sizeof(*srq->round));
+		free(srq->missing);
+		pthread_mutex_destroy(&srq->lock);
+		ids_give(&area_own()->srqs, srq->index);
+	}
+	free(srq);
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	struct sv_srq *srq;
+
+	errno = !context_is_ours(pd->context) ? ENODEV
+		: !init->attr.max_wr || init->attr.max_wr > SV_MAX_WR ||
+				init->attr.max_sge > SV_MAX_SGE
+			? EINVAL
+			: 0;
+	if (errno)
+		return NULL;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return NULL;
+	srq->ibv.context = pd->context;
+	srq->ibv.srq_context = init->srq_context;
+	srq->ibv.pd = pd;
+	if (srq_open(srq, init)) {
+		srq_free(srq);
+		errno = ENOMEM;
+		return NULL;
+	}
+	srq->ibv.handle = srq->index;
+	pthread_mutex_init(&srq->ibv.mutex, NULL);
+	pthread_cond_init(&srq->ibv.cond, NULL);
+	init->attr.max_wr = srq->wq.limit;
+	init->attr.max_sge = srq->wq.max_sge;
+	atomic_fetch_add_explicit(&pd_of(pd)->users, 1, memory_order_relaxed);
+	return &srq->ibv;
+}
+
+int ibv_destroy_srq(struct ibv_srq *ibv)
+{
+	struct sv_srq *srq = srq_of(ibv);
+	struct area *area = area_own();
+	bool used;
+
+	if (!context_is_ours(ibv->context))
+		return ENODEV;
+	pthread_mutex_lock(&srq->lock);
+	used = !TAILQ_EMPTY(&srq->qps);
+	pthread_mutex_unlock(&srq->lock);
+	if (used)
+		return EBUSY;
+	pthread_mutex_lock(&area->table_lock);
+	area->srq[srq->index] = NULL;
+	while (srq->pins)
+		pthread_cond_wait(&area->unpinned, &area->table_lock);
+	pthread_mutex_unlock(&area->table_lock);
+	engine_timer_cancel(&srq->recover_timer);
+	async_retire_srq(ibv);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	/* release: see ibv_dealloc_pd */
+	atomic_fetch_sub_explicit(&pd_of(ibv->pd)->users, 1, memory_order_release);
+	srq_free(srq);
+	return 0;
+}
+
+void srq_attach(struct sv_srq *srq, struct sv_qp *qp)
+{
+	pthread_mutex_lock(&srq->lock);
+	TAILQ_INSERT_TAIL(&srq->qps, qp, srq_entry);
+	pthread_mutex_unlock(&srq->lock);
+	qp->in_srq = true;
+}
+
+void srq_detach(struct sv_srq *srq, struct sv_qp *qp)
+{
+	if (!qp->in_srq)
+		return;
+	pthread_mutex_lock(&srq->lock);
+	TAILQ_REMOVE(&srq->qps, qp, srq_entry);
+	srq->lost |= qp->lost;		/* who is stuck there may also be writing into a landing */
+	pthread_mutex_unlock(&srq->lock);
+}
+
+/* ---- posting ---- */
+
+void srq_give_slot(struct sv_srq *srq, uint32_t slot)
+{
+	uint32_t n = atomic_fetch_add_explicit(&srq->free_tail, 1, memory_order_relaxed);
+
+	/* release: the slot was read before it is posted into again */
+	atomic_store_explicit(&srq->free[n & srq->wq.mask], ring_lap(n, srq->wq.shift) << 16 | slot,
+			      memory_order_release);
+}
+
+static int post_one_locked(struct sv_srq *srq, const struct ibv_recv_wr *wr)
+{
+	struct sv_wq *wq = &srq->wq;
+	/* acquire: pairs with srq_give_slot */
+	uint32_t entry =
+		atomic_load_explicit(&srq->free[srq->free_head & wq->mask], memory_order_acquire);
+	int err;
+
+	if (entry >> 16 != (ring_lap(srq->free_head, wq->shift) & 0xffff))
+		return ENOMEM;
+	err = wq_put_locked(wq, entry & 0xffff, wr);
+	if (err)
+		return err;
+	srq->free_head++;
+	atomic_fetch_add_explicit(&srq->round[entry & 0xffff], 1, memory_order_relaxed);
+	return 0;
+}
+
+static void srq_wake_initiators(struct sv_srq *srq)
+{
+	struct sv_qp *qp;
+
+	/* acquire: pairs with tx_ask, each waiter's own flag is set before */
+	if (!atomic_exchange_explicit(&srq->rw->wait, 0, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&srq->lock);
+	TAILQ_FOREACH(qp, &srq->qps, srq_entry)
+		qp_wake_initiator(qp);
+	pthread_mutex_unlock(&srq->lock);
+}
+
+int srq_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct sv_srq *srq = srq_of(ibv);
+	int err = 0;
+
+	if (unlikely(!*srq->alive)) {
+		*bad = wr;
+		return ENODEV;
+	}
+	lock_take(&srq->wq.lock);
+	for (; wr; wr = wr->next) {
+		err = post_one_locked(srq, wr);
+		if (unlikely(err)) {
+			*bad = wr;
+			break;
+		}
+	}
+	atomic_store_explicit(&srq->ro->posted, srq->wq.posted, memory_order_relaxed);
+	lock_give(&srq->wq.lock);
+	fence_light(area_own()->expedited);	/* who waits has the barrier, see tx_ask */
+	if (unlikely(atomic_load_explicit(&srq->rw->wait, memory_order_relaxed)))
+		srq_wake_initiators(srq);
+	return err;
+}
+
+/* ---- taking ---- */
+
+static void limit_reached(struct sv_tx *tx, uint32_t round)
+{
+	uint32_t fired = atomic_load_explicit(&tx->srq->limit_round, memory_order_relaxed);
+
+	if (fired == round ||
+	    !atomic_compare_exchange_strong_explicit(&tx->srq->limit_round, &fired, round,
+						     memory_order_relaxed, memory_order_relaxed))
+		return;
+	attention_set(tx->peer->rw->attention.srq, tx->srq_index);
+	peer_ring(tx->peer);
+}
+
+bool srq_claim(struct sv_tx *tx, uint64_t *entry)
+{
+	uint32_t claim = atomic_load_explicit(&tx->srq->claim, memory_order_relaxed), limit;
+
+	do {
+		/* acquire: pairs with wq_put_locked */
+		*entry = atomic_load_explicit(&tx->post[claim & tx->post_mask],
+					      memory_order_acquire);
+		if (!post_is_lap(*entry, ring_lap(claim, tx->post_shift))) {
+			uint32_t now = atomic_load_explicit(&tx->srq->claim, memory_order_relaxed);
+
+			if (now == claim) {
+				atomic_store_explicit(&tx->rw->intent, 0, memory_order_relaxed);
+				return false;
+			}
+			claim = now;
+			continue;
+		}
+		/* Should this process die here, the owner finds out what it was about to take. */
+		atomic_store_explicit(&tx->rw->intent, claim + 1, memory_order_relaxed);
+		/*
+		 * release: the intent is there before the claim; acquire: nobody else has the slot
+		 */
+		if (atomic_compare_exchange_weak_explicit(&tx->srq->claim, &claim, claim + 1,
+							  memory_order_acq_rel,
+							  memory_order_relaxed))
+			break;
+	} while (true);
+	/* release: after the claim, see srq_recover */
+	atomic_store_explicit(&tx->rw->held, (post_slot(*entry) & tx->mask) + 1,
+			      memory_order_release);
+	limit = atomic_load_explicit(&tx->ro_srq->limit, memory_order_relaxed);
+	if (unlikely(limit) &&
+	    atomic_load_explicit(&tx->ro_srq->posted, memory_order_relaxed) - (claim + 1) < limit)
+		limit_reached(tx,
+			      atomic_load_explicit(&tx->ro_srq->limit_round, memory_order_relaxed));
+	return true;
+}
+
+/* ---- limit ---- */
+
+void srq_attend(struct sv_srq *srq)
+{
+	bool fire;
+
+	lock_take(&srq->wq.lock);
+	fire = atomic_load_explicit(&srq->ro->limit, memory_order_relaxed) &&
+	       atomic_load_explicit(&srq->rw->limit_round, memory_order_relaxed) ==
+		       srq->limit_round;
+	if (fire)
+		atomic_store_explicit(&srq->ro->limit, 0, memory_order_relaxed);
+	lock_give(&srq->wq.lock);
+	if (fire)
+		async_post_srq(&srq->ibv, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
+{
+	struct sv_srq *srq = srq_of(ibv);
+
+	if (!context_is_ours(ibv->context))
+		return ENODEV;
+	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) ||
+	    (mask & IBV_SRQ_MAX_WR && attr->max_wr > srq->wq.limit) ||
+	    (mask & IBV_SRQ_LIMIT && attr->srq_limit > srq->wq.limit))
+		return EINVAL;
+	if (!(mask & IBV_SRQ_LIMIT))
+		return 0;
+	lock_take(&srq->wq.lock);
+	srq->limit_round++;
+	atomic_store_explicit(&srq->ro->limit_round, srq->limit_round, memory_order_relaxed);
+	atomic_store_explicit(&srq->ro->limit, attr->srq_limit,
+			      memory_order_release); /* release: its round first */
+	lock_give(&srq->wq.lock);
+	return 0;
+}
+
+int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
+{
+	struct sv_srq *srq = srq_of(ibv);
+
+	if (!context_is_ours(ibv->context))
+		return ENODEV;
+	attr->max_wr = srq->wq.limit;
+	attr->max_sge = srq->wq.max_sge;
+	attr->srq_limit = atomic_load_explicit(&srq->ro->limit, memory_order_relaxed);
+	return 0;
+}

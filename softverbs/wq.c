@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Queues of posted receives: their memory, and the writing of one entry. */
+#include <errno.h>
+#include <string.h>
+#include "softverbs/wq.h"
+
+static uint64_t sge_size(const struct sv_wq *wq)
+{
+	return (uint64_t)(wq->mask + 1) * wq->max_sge * sizeof(struct ibv_sge);
+}
+
+static uint64_t post_size(const struct sv_wq *wq)
+{
+	return (wq->post_mask + 1) * sizeof(uint64_t);
+}
+
+int wq_open(struct sv_wq *wq, uint32_t entries, uint32_t max_sge, uint32_t pd)
+{
+	uint32_t size = round_up_pow2(entries);
+
+	wq->mask = size - 1;
+	wq->shift = (uint32_t)__builtin_ctz(size);
+	wq->post_shift = post_shift(wq->shift);
+	wq->post_mask = (1u << wq->post_shift) - 1;
+	wq->limit = entries ? size : 0;
+	wq->max_sge = max_sge ? max_sge : 1;
+	wq->pd = pd;
+	wq->regions = area_own()->ro->region;
+	wq->post = heap_take_zero(HEAP_RO, post_size(wq), &wq->post_offset);
+	wq->sge = heap_take(HEAP_RO, sge_size(wq), &wq->sge_offset);
+	wq->wr_id = heap_take(HEAP_OWN, size * sizeof(uint64_t), NULL);
+	wq->landing = heap_take_zero(HEAP_RW, size * sizeof(struct landing), &wq->landing_offset);
+	return wq->post && wq->sge && wq->wr_id && wq->landing ? 0 : ENOMEM;
+}
+
+void wq_close(struct sv_wq *wq, bool lost)
+{
+	uint64_t size = wq->mask + 1;
+
+	heap_give(HEAP_OWN, wq->wr_id, size * sizeof(uint64_t));
+	if (lost)
+		return;
+	heap_give(HEAP_RO, (void *)wq->post, post_size(wq));
+	heap_give(HEAP_RO, wq->sge, sge_size(wq));
+	heap_give(HEAP_RW, wq->landing, size * sizeof(struct landing));
+}
+
+void wq_reset(struct sv_wq *wq)
+{
+	for (uint32_t i = 0; i <= wq->post_mask; i++)
+		atomic_store_explicit(&wq->post[i], 0, memory_order_relaxed);
+	for (uint32_t i = 0; i <= wq->mask; i++)
+		atomic_store_explicit(&wq->landing[i].head, 0, memory_order_relaxed);
+	wq->posted = 0;
+}
+
+int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
+{
+	struct ibv_sge *to = &wq->sge[(uint64_t)slot * wq->max_sge];
+	uint32_t count = (uint32_t)wr->num_sge, bad = 0, i;
+	uint64_t length = 0, va;
+
+	if (count > wq->max_sge)
+		return EINVAL;
+	for (i = 0; i < count; i++) {
+		const struct ibv_sge *from = &wr->sg_list[i];
+
+		if (from->length && !region_allows(wq->regions, from->lkey, wq->pd, from->addr,
+						   from->length, IBV_ACCESS_LOCAL_WRITE, &va))
+			bad = POST_BAD;
+		length += from->length;
+		to[i] = *from;
+	}
+	for (; i < wq->max_sge; i++)
+		to[i].length = 0;
+	wq->wr_id[slot] = wr->wr_id;
+	/* release: senders that see the lap see the SGEs */
+	atomic_store_explicit(&wq->post[wq->posted & wq->post_mask],
+			      post_pack(ring_lap(wq->posted, wq->post_shift), slot | bad,
+					length > UINT32_MAX ? UINT32_MAX : (uint32_t)length),
+			      memory_order_release);
+	wq->posted++;
+	if (!(wq->posted & 7))
+		__builtin_prefetch((const void *)&wq->post[(wq->posted + 8) & wq->post_mask], 1);
+	return 0;
+}
+
+uint32_t wq_count(struct sv_wq *wq, uint32_t head)
+{
+	uint32_t count;
+
+	lock_take(&wq->lock);
+	count = wq->posted - head;
+	lock_give(&wq->lock);
+	return count;
+}

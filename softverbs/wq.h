@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* A queue of posted receives, a QP's own or shared: its entries, and how one is written. */
+#ifndef SV_WQ_H
+#define SV_WQ_H
+
+#include "softverbs/area.h"
+#include "softverbs/region.h"
+
+struct sv_wq {
+	struct lock lock;		/* guards posted and the entries that no sender can see */
+	uint32_t mask, shift;		/* of slots, 1 << shift */
+	uint32_t post_mask, post_shift;	/* of the ring in which they are posted */
+	uint32_t limit;			/* receives that may be posted at once: 0 or mask + 1 */
+	uint32_t max_sge;
+	uint32_t posted;
+	uint32_t pd;
+	const struct ro_region *regions;
+	_Atomic(uint64_t) *post;
+	struct ibv_sge *sge;		/* max_sge for each slot */
+	uint64_t *wr_id;		/* by slot */
+	struct landing *landing;	/* by slot */
+	uint64_t post_offset, sge_offset, landing_offset;
+};
+
+/* Memory for at least `entries`; limit, max_sge and offsets as granted. 0 or ENOMEM. */
+int wq_open(struct sv_wq *wq, uint32_t entries, uint32_t max_sge, uint32_t pd);
+/*
+ * Accepts one half open. `lost`: a stopped process may still write there, so the memory is not used
+ * again.
+ */
+void wq_close(struct sv_wq *wq, bool lost);
+/* Empty again, as after wq_open; nobody else uses it. */
+void wq_reset(struct sv_wq *wq);
+
+/* Writes the work request into a free slot and makes it the next entry. 0 or EINVAL. */
+int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr);
+
+/* Posted and not yet given back, if `head` is the oldest. */
+uint32_t wq_count(struct sv_wq *wq, uint32_t head);
+
+static inline uint64_t wq_entry(const struct sv_wq *wq, uint32_t n)
+{
+	/* acquire: what was written for it before */
+	return atomic_load_explicit(&wq->post[n & wq->post_mask], memory_order_acquire);
+}
+
+/* Whether the nth posting, as wq_entry gives it, was made. */
+static inline bool wq_is_posted(const struct sv_wq *wq, uint64_t entry, uint32_t n)
+{
+	return post_is_lap(entry, ring_lap(n, wq->post_shift));
+}
+
+static inline uint32_t round_up_pow2(uint32_t n)
+{
+	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
+}
+
+#endif

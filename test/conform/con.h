@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The rdma_cm side of conformance: a listener and a connector of this process. */
+#ifndef CONFORM_CON_H
+#define CONFORM_CON_H
+
+#include <sys/socket.h>
+#include <rdma/rdma_cma.h>
+#include "test/conform/conform.h"
+
+/* The address of the device's GID; port 0. */
+struct sockaddr_storage con_address(uint16_t port);
+
+/* An id and, where it has one, its QP with the CQs that rdma_create_qp makes. */
+struct con {
+	struct rdma_event_channel *server, *client;
+	struct rdma_cm_id *listener;	/* on server, on a port of its own */
+	struct rdma_cm_id *active;	/* on client */
+	struct rdma_cm_id *passive;	/* on server, after con_request */
+};
+
+/* Channels and a listener. */
+bool con_open(struct con *con, int backlog);
+/* Whatever there is; QP first, then id, then channel. */
+void con_close(struct con *con);
+void con_destroy(struct rdma_cm_id **id);
+
+bool con_readable(struct rdma_event_channel *channel, unsigned milliseconds);
+/* The next event within PATIENCE if it is this one, not acknowledged; else NULL, told on stderr. */
+struct rdma_cm_event *con_wait(struct rdma_event_channel *channel, enum rdma_cm_event_type type);
+/* The same, acknowledged at once; status must be 0. */
+bool con_comes(struct rdma_event_channel *channel, enum rdma_cm_event_type type);
+bool con_silent(struct rdma_event_channel *channel);
+
+/* A new id of the client's channel, resolved to `port`, without a QP. */
+bool con_resolve(struct con *con, struct rdma_cm_id **id, uint16_t port);
+bool con_make_qp(struct rdma_cm_id *id);
+struct rdma_conn_param con_param(const void *data, uint8_t length);
+/* con_resolve to the listener, QP, rdma_connect. */
+bool con_connect(struct con *con, const void *data, uint8_t length);
+/* The connect request, into con->passive, with a QP. */
+bool con_request(struct con *con);
+/* All of it, both sides established. */
+bool con_establish(struct con *con);
+
+/* A zero-length message from one side to the other. */
+bool con_message(struct rdma_cm_id *from, struct rdma_cm_id *to);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Conformance of an RDMA device, seen through libibverbs and librdmacm alone: common ground. */
+#ifndef CONFORM_H
+#define CONFORM_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+#include "test/unit/unit.h"
+
+#define PATIENCE 10000		/* milliseconds: for what must happen */
+#define SILENCE  30		/* milliseconds: for what must not happen */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- device.c: the device under test, opened once, closed at exit ---------------------------- */
+
+/* CONFORM_DEVICE names it, else the first; CONFORM_GID is the GID index, else the first of IPv4. */
+bool conform_open(void);
+extern struct ibv_context *device;
+extern struct ibv_device_attr device_attr;
+extern union ibv_gid device_gid;
+extern uint8_t device_gid_index;
+/* The kernel's software RoCE, which deviates from IBTA; the tests that allow it say so. */
+extern bool device_is_rxe;
+
+/* Tools that do not follow everything that a device must. */
+extern const bool under_address_sanitizer, under_thread_sanitizer;
+
+/* Says on stderr why a test proves nothing on this device. */
+void skip(const char *why);
+
+#define CONFORM_MAIN(suite, tests) \
+	int main(int argc, char **argv) \
+	{ \
+		return conform_open() ? unit_main(suite, tests, COUNT(tests), argc, argv) : 77; \
+	}
+
+/* ---- pair.c: two RC queue pairs of this process, connected ----------------------------------- */
+
+#define BUFFER 65536
+
+struct side {
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *scq, *rcq;	/* the receive CQ is on the channel */
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	char *buffer;
+};
+
+struct pair {
+	struct side a, b;
+};
+
+/* Zero means the default in comment; `none` bits are for tests of zero itself. */
+struct pair_options {
+	uint32_t send_wr, recv_wr;	/* 16 */
+	uint32_t sge;			/* 4 */
+	uint32_t inline_size;
+	int cqe;			/* 256 */
+	uint32_t srq_wr;		/* > 0: side b receives from an SRQ of this size */
+	bool signal_all;
+	int qp_access;			/* of both QPs: remote read, write, atomic */
+	bool no_qp_access;
+	int mr_access;			/* of both MRs: all four */
+	uint8_t timeout;		/* 14, 67 ms */
+	uint8_t retry_cnt;		/* 7 */
+	uint8_t rnr_retry;		/* 7 */
+	bool rnr_retry_none, retry_none;
+	uint8_t min_rnr_timer;		/* 12, 0.64 ms */
+	bool no_rd_atomic;		/* of a as initiator */
+	bool no_dest_rd_atomic;		/* of b as responder */
+};
+
+/* All or nothing: false, with a failed assertion, if any step fails. */
+bool pair_open(struct pair *pair, const struct pair_options *options);
+void pair_close(struct pair *pair);
+
+bool side_open(struct side *side, const struct pair_options *options, bool shared);
+/* True if everything could be destroyed; side_close asserts it. */
+bool side_release(struct side *side);
+void side_close(struct side *side);
+
+/* The transitions with good attributes; they return what ibv_modify_qp does. */
+int make_init(struct ibv_qp *qp, int access);
+int make_rtr(struct ibv_qp *qp, uint32_t peer, const struct pair_options *options);
+int make_rts(struct ibv_qp *qp, const struct pair_options *options);
+int move_to(struct ibv_qp *qp, enum ibv_qp_state state);
+void rtr_attr(struct ibv_qp_attr *attr, int *mask, uint32_t peer,
+		 const struct pair_options *options);
+void rts_attr(struct ibv_qp_attr *attr, int *mask, const struct pair_options *options);
+
+/* The state that the device reports; true if it becomes `state` within PATIENCE. */
+enum ibv_qp_state state_of(struct ibv_qp *qp);
+bool reaches(struct ibv_qp *qp, enum ibv_qp_state state);
+
+/* ---- wr.c: posting and completions ----------------------------------------------------------- */
+
+/* `length` bytes at `offset` of the side's buffer; no SGE when length is 0. 0 or errno. */
+int post_recv(struct side *side, uint64_t wr_id, uint32_t offset, uint32_t length);
+int post_srq(struct side *side, uint64_t wr_id, uint32_t offset, uint32_t length);
+int post_send(struct side *side, uint64_t wr_id, uint32_t offset, uint32_t length, int flags);
+/* From `offset` of one side's buffer to or from `remote` of the other's. */
+int post_rdma(struct side *side, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
+	      uint32_t length, const struct side *peer, uint32_t remote, int flags);
+int post_atomic(struct side *side, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
+		const struct side *peer, uint32_t remote, uint64_t compare_add, uint64_t swap);
+
+/* One completion within PATIENCE, or false with a line on stderr. */
+bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc);
+/* The next completion has this id and status, else stderr says what came. `wc` may be NULL. */
+bool completes(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status, struct ibv_wc *wc);
+/* The same, but kernel software RoCE may say `rxe`. */
+bool completes_or_rxe(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status,
+		      enum ibv_wc_status rxe);
+/* No completion comes for SILENCE. */
+bool stays_empty(struct ibv_cq *cq);
+
+/* Readable within the time. */
+bool readable(int fd, unsigned milliseconds);
+/* The next asynchronous event within PATIENCE is this one, of this element; it is acknowledged. */
+bool async_is(enum ibv_event_type type, const void *element);
+bool async_silent(void);
+
+#endif

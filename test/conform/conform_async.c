@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Asynchronous events: their queue, their descriptor, and the objects that they name. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include "test/conform/conform.h"
+
+/* Raises SQ_DRAINED for the QP. */
+static int drain(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);
+}
+
+static void events_queue_up(void)
+{
+	struct pair pair;
+
+	if (!pair_open(&pair, NULL))
+		return;
+	CU_ASSERT_EQUAL(drain(pair.a.qp), 0);
+	CU_ASSERT_EQUAL(drain(pair.b.qp), 0);
+	CU_ASSERT_TRUE(async_is(IBV_EVENT_SQ_DRAINED, pair.a.qp));
+	CU_ASSERT_TRUE(async_is(IBV_EVENT_SQ_DRAINED, pair.b.qp));
+	CU_ASSERT_TRUE(async_silent());
+	pair_close(&pair);
+}
+
+static void events_go_to_their_context(void)
+{
+	struct ibv_context *other = ibv_open_device(device->device);
+	struct pair pair;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(other);
+	if (pair_open(&pair, NULL)) {
+		CU_ASSERT_EQUAL(drain(pair.a.qp), 0);
+		CU_ASSERT_TRUE(async_is(IBV_EVENT_SQ_DRAINED, pair.a.qp));
+		CU_ASSERT_FALSE(readable(other->async_fd, SILENCE));
+		pair_close(&pair);
+	}
+	CU_ASSERT_EQUAL(ibv_close_device(other), 0);
+}
+
+static void unread_events_go_with_their_object(void)
+{
+	struct pair pair;
+
+	if (!pair_open(&pair, NULL))
+		return;
+	CU_ASSERT_EQUAL(drain(pair.a.qp), 0);
+	CU_ASSERT_TRUE(readable(device->async_fd, PATIENCE));
+	CU_ASSERT_EQUAL(ibv_destroy_qp(pair.a.qp), 0);
+	pair.a.qp = NULL;
+	CU_ASSERT_FALSE(readable(device->async_fd, SILENCE));
+	CU_ASSERT_EQUAL(drain(pair.b.qp), 0);
+	CU_ASSERT_TRUE(async_is(IBV_EVENT_SQ_DRAINED, pair.b.qp));
+	pair_close(&pair);
+}
+
+struct destroyer {
+	struct ibv_qp *qp;
+	atomic_bool done;
+	int result;
+};
+
+static void *destroy(void *arg)
+{
+	struct destroyer *destroyer = arg;
+
+	destroyer->result = ibv_destroy_qp(destroyer->qp);
+	atomic_store(&destroyer->done, true);
+	return NULL;
+}
+
+static bool is_done(void *arg)
+{
+	return atomic_load(&((struct destroyer *)arg)->done);
+}
+
+static void destroy_waits_for_acknowledgement(void)
+{
+	struct destroyer destroyer = { 0 };
+	struct ibv_async_event event;
+	pthread_t thread;
+	struct pair pair;
+
+	if (!pair_open(&pair, NULL))
+		return;
+	CU_ASSERT_EQUAL(drain(pair.a.qp), 0);
+	CU_ASSERT_TRUE_FATAL(readable(device->async_fd, PATIENCE));
+	CU_ASSERT_EQUAL_FATAL(ibv_get_async_event(device, &event), 0);
+	CU_ASSERT_PTR_EQUAL(event.element.qp, pair.a.qp);
+	destroyer.qp = pair.a.qp;
+	pair.a.qp = NULL;
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, destroy, &destroyer), 0);
+	CU_ASSERT_FALSE(unit_wait_for(is_done, &destroyer, SILENCE));
+	ibv_ack_async_event(&event);
+	CU_ASSERT_TRUE(unit_wait_for(is_done, &destroyer, PATIENCE));
+	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+	CU_ASSERT_EQUAL(destroyer.result, 0);
+	pair_close(&pair);
+}
+
+static void *wait_for_event(void *arg)
+{
+	struct ibv_async_event *event = arg;
+
+	return ibv_get_async_event(device, event) ? NULL : event;
+}
+
+static void sleeper_is_woken(void)
+{
+	struct ibv_async_event event = { 0 };
+	void *result = NULL;
+	pthread_t thread;
+	struct pair pair;
+
+	if (!pair_open(&pair, NULL))
+		return;
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_for_event, &event), 0);
+	CU_ASSERT_EQUAL(drain(pair.a.qp), 0);
+	CU_ASSERT_EQUAL(pthread_join(thread, &result), 0);
+	CU_ASSERT_PTR_EQUAL(result, &event);
+	CU_ASSERT_PTR_EQUAL(event.element.qp, pair.a.qp);
+	ibv_ack_async_event(&event);
+	pair_close(&pair);
+}
+
+static void sleeper_is_cancelled(void)
+{
+	struct ibv_async_event event = { 0 };
+	void *result = NULL;
+	pthread_t thread;
+	struct pair pair;
+
+	if (under_address_sanitizer) {
+		skip("the address sanitizer does not follow a cancelled thread");
+		return;
+	}
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_for_event, &event), 0);
+	CU_ASSERT_EQUAL(pthread_cancel(thread), 0);
+	CU_ASSERT_EQUAL(pthread_join(thread, &result), 0);
+	CU_ASSERT_PTR_EQUAL(result, PTHREAD_CANCELED);
+	/* nothing is held by the one that is gone */
+	if (!pair_open(&pair, NULL))
+		return;
+	CU_ASSERT_EQUAL(drain(pair.a.qp), 0);
+	CU_ASSERT_TRUE(async_is(IBV_EVENT_SQ_DRAINED, pair.a.qp));
+	pair_close(&pair);
+}
+
+static const struct unit_test tests[] = {
+	{ "A.7 events queue up, one read each", events_queue_up },
+	{ "A.7 events go to the context of their object", events_go_to_their_context },
+	{ "A.7 unread events go with their object", unread_events_go_with_their_object },
+	{ "A.7 destroy_qp waits until its events are acknowledged",
+	  destroy_waits_for_acknowledgement },
+	{ "A.7 a thread that waits for an event is woken", sleeper_is_woken },
+	{ "B.13 a thread that waits for an event can be cancelled", sleeper_is_cancelled },
+};
+
+CONFORM_MAIN("conform_async", tests)

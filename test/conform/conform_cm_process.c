@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* rdma_cm between two processes, and the death of one. */
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "test/conform/con.h"
+
+/* ---- the other process: tells over stdout how far it came, then waits to be killed ---- */
+
+static void report(uint16_t value)
+{
+	if (write(STDOUT_FILENO, &value, sizeof(value)) != sizeof(value))
+		exit(2);
+	for (;;)
+		pause();
+}
+
+/* Connects to the port and takes the events of a connection. */
+static void act_connector(uint16_t port)
+{
+	struct rdma_conn_param param = con_param(NULL, 0);	/* its retry_count is both sides' */
+	struct sockaddr_storage address = con_address(port);
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+
+	param.retry_count = 1;
+	if (channel && !rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) &&
+	    !rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 2000) &&
+	    con_comes(channel, RDMA_CM_EVENT_ADDR_RESOLVED) && !rdma_resolve_route(id, 2000) &&
+	    con_comes(channel, RDMA_CM_EVENT_ROUTE_RESOLVED) && !rdma_create_qp(id, NULL, &init) &&
+	    !rdma_connect(id, &param) && con_comes(channel, RDMA_CM_EVENT_ESTABLISHED))
+		report(1);
+}
+
+/* Listens, tells its port, reads the request if it may, and leaves it at that. */
+static void act_listener(bool accepts)
+{
+	struct sockaddr_storage address = con_address(0);
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_conn_param param = con_param(NULL, 0);
+	struct rdma_cm_event *event;
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct rdma_cm_id *id;
+	uint16_t port;
+
+	if (!channel || rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(id, (struct sockaddr *)&address) || rdma_listen(id, 4))
+		return;
+	port = ntohs(rdma_get_src_port(id));
+	if (write(STDOUT_FILENO, &port, sizeof(port)) != sizeof(port))
+		return;
+	event = con_wait(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
+	if (event && accepts &&
+	    (rdma_create_qp(event->id, NULL, &init) || rdma_accept(event->id, &param)))
+		return;
+	report(1);
+}
+
+static void act(int argc, char **argv)
+{
+	if (argc < 3 || strcmp(argv[1], "--act"))
+		return;
+	if (conform_open()) {
+		if (!strcmp(argv[2], "connect"))
+			act_connector((uint16_t)atoi(argv[3]));
+		else
+			act_listener(!strcmp(argv[2], "accept"));
+	}
+	exit(2);
+}
+
+/* ---- this process ---- */
+
+struct other {
+	pid_t pid;
+	int out;
+};
+
+static bool start(struct other *other, const char *role, uint16_t port)
+{
+	char number[8];
+	int ends[2];
+
+	snprintf(number, sizeof(number), "%u", port);
+	if (pipe(ends))
+		return false;
+	other->pid = fork();
+	if (!other->pid) {
+		dup2(ends[1], STDOUT_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		execl("/proc/self/exe", "other", "--act", role, number, (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	other->out = ends[0];
+	return other->pid > 0;
+}
+
+/* What it reports next, 0 if it never does. */
+static uint16_t reported(struct other *other)
+{
+	uint16_t value = 0;
+
+	return readable(other->out, PATIENCE) &&
+			       read(other->out, &value, sizeof(value)) == sizeof(value)
+		       ? value
+		       : 0;
+}
+
+static void kill_it(struct other *other)
+{
+	CU_ASSERT_EQUAL(kill(other->pid, SIGKILL), 0);
+	CU_ASSERT_EQUAL(waitpid(other->pid, NULL, 0), other->pid);
+	close(other->out);
+}
+
+static void connector_dies(void)
+{
+	struct rdma_conn_param param = con_param(NULL, 0);
+	struct ibv_send_wr wr = { .wr_id = 4, .opcode = IBV_WR_SEND }, *bad;
+	struct other other;
+	struct con con;
+
+	if (!con_open(&con, 4))
+		return;
+	CU_ASSERT_TRUE_FATAL(start(&other, "connect", ntohs(rdma_get_src_port(con.listener))));
+	if (con_request(&con)) {
+		CU_ASSERT_EQUAL(rdma_accept(con.passive, &param), 0);
+		CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_ESTABLISHED));
+		CU_ASSERT_EQUAL(reported(&other), 1);
+		kill_it(&other);
+		CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_DISCONNECTED));
+		CU_ASSERT_EQUAL(state_of(con.passive->qp), IBV_QPS_RTS);
+		CU_ASSERT_EQUAL(ibv_post_send(con.passive->qp, &wr, &bad), 0);
+		CU_ASSERT_TRUE(completes(con.passive->send_cq, 4, IBV_WC_RETRY_EXC_ERR, NULL));
+		CU_ASSERT_EQUAL(rdma_disconnect(con.passive), 0);
+	} else {
+		kill_it(&other);
+	}
+	con_close(&con);
+}
+
+static void connector_with_an_open_request_dies(void)
+{
+	struct other other;
+	struct con con;
+
+	if (!con_open(&con, 4))
+		return;
+	CU_ASSERT_TRUE_FATAL(start(&other, "connect", ntohs(rdma_get_src_port(con.listener))));
+	CU_ASSERT_TRUE(con_request(&con));
+	kill_it(&other);
+	/* no event is due for a connection that never was; the listener takes the next */
+	CU_ASSERT_TRUE(con_silent(con.server));
+	if (con_connect(&con, NULL, 0)) {
+		con_destroy(&con.passive);
+		CU_ASSERT_TRUE(con_request(&con));
+	}
+	con_close(&con);
+}
+
+/* Resolves to the other's port and connects; false if that fails. */
+static bool connect_to(struct con *con, struct other *other, const char *role)
+{
+	struct rdma_conn_param param = con_param(NULL, 0);
+	uint16_t port;
+
+	if (!con_open(con, 4))
+		return false;
+	CU_ASSERT_TRUE_FATAL(start(other, role, 0));
+	port = reported(other);
+	CU_ASSERT_NOT_EQUAL_FATAL(port, 0);
+	CU_ASSERT_TRUE_FATAL(con_resolve(con, &con->active, port) && con_make_qp(con->active));
+	CU_ASSERT_EQUAL(rdma_connect(con->active, &param), 0);
+	return true;
+}
+
+static void listener_dies_connected(void)
+{
+	struct other other;
+	struct con con;
+
+	if (!connect_to(&con, &other, "accept"))
+		return;
+	CU_ASSERT_TRUE(con_comes(con.client, RDMA_CM_EVENT_ESTABLISHED));
+	CU_ASSERT_EQUAL(reported(&other), 1);
+	kill_it(&other);
+	CU_ASSERT_TRUE(con_comes(con.client, RDMA_CM_EVENT_DISCONNECTED));
+	CU_ASSERT_EQUAL(state_of(con.active->qp), IBV_QPS_RTS);
+	CU_ASSERT_EQUAL(rdma_disconnect(con.active), 0);
+	CU_ASSERT_EQUAL(state_of(con.active->qp), IBV_QPS_ERR);
+	con_close(&con);
+}
+
+static void listener_dies_asked(void)
+{
+	struct rdma_cm_event *event;
+	struct other other;
+	struct con con;
+
+	if (!connect_to(&con, &other, "ignore"))
+		return;
+	CU_ASSERT_EQUAL(reported(&other), 1);
+	kill_it(&other);
+	event = con_wait(con.client, RDMA_CM_EVENT_REJECTED);
+	CU_ASSERT_PTR_NOT_NULL(event);
+	if (event) {
+		CU_ASSERT_EQUAL(event->status, 28);
+		CU_ASSERT_EQUAL(event->param.conn.private_data_len, 148);
+		CU_ASSERT_EQUAL(rdma_ack_cm_event(event), 0);
+		CU_ASSERT_EQUAL(state_of(con.active->qp), IBV_QPS_ERR);
+	}
+	con_close(&con);
+}
+
+static void port_of_a_dead_listener(void)
+{
+	struct rdma_conn_param param = con_param(NULL, 0);
+	struct rdma_cm_event *event;
+	struct other other;
+	struct con con;
+	uint16_t port;
+
+	if (!con_open(&con, 4))
+		return;
+	CU_ASSERT_TRUE_FATAL(start(&other, "ignore", 0));
+	port = reported(&other);
+	kill_it(&other);
+	CU_ASSERT_TRUE_FATAL(con_resolve(&con, &con.active, port) && con_make_qp(con.active));
+	CU_ASSERT_EQUAL(rdma_connect(con.active, &param), 0);
+	event = con_wait(con.client, RDMA_CM_EVENT_REJECTED);
+	CU_ASSERT_PTR_NOT_NULL(event);
+	CU_ASSERT_TRUE(event && event->status == 8 && !rdma_ack_cm_event(event));
+	con_close(&con);
+}
+
+static const struct unit_test tests[] = {
+	{ "B.11 the connected client is killed: DISCONNECTED, QP stays in RTS, sends end with 12",
+	  connector_dies },
+	{ "B.11 a client is killed while its request is open: the listener goes on",
+	  connector_with_an_open_request_dies },
+	{ "B.11 the connected server is killed: DISCONNECTED", listener_dies_connected },
+	{ "B.11 the server is killed while the request is open: REJECTED 28", listener_dies_asked },
+	{ "B.11 the port of a killed listener: REJECTED 8", port_of_a_dead_listener },
+};
+
+int main(int argc, char **argv)
+{
+	act(argc, argv);
+	return conform_open() ? unit_main("conform_cm_process", tests, COUNT(tests), argc, argv)
+			      : 77;
+}

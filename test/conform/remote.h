@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The other side in a process of its own, which does what it is told and nothing else. */
+#ifndef CONFORM_REMOTE_H
+#define CONFORM_REMOTE_H
+
+#include <sys/types.h>
+#include "test/conform/conform.h"
+
+struct remote {
+	pid_t pid;
+	int fd;
+	struct side
+		side; /* as an address: qp->qp_num, buffer and mr->rkey are those of the process */
+	struct ibv_qp qp;
+	struct ibv_mr mr;
+};
+
+/* For main: does not return if argv says that this is the peer of another process. */
+void remote_main(int argc, char **argv);
+
+/* Starts one, opens a side here and one there with these options, connects them. */
+bool remote_open(struct remote *peer, struct side *here, const struct pair_options *options);
+/* Lets it close everything; it must end well. */
+void remote_close(struct remote *peer);
+void remote_kill(struct remote *peer);
+
+/* What the functions of conform.h do, done there with its side. */
+int remote_post_recv(struct remote *peer, uint64_t wr_id, uint32_t offset, uint32_t length);
+int remote_post_srq(struct remote *peer, uint64_t wr_id, uint32_t offset, uint32_t length);
+int remote_post_send(struct remote *peer, uint64_t wr_id, uint32_t offset, uint32_t length);
+/* Adds one `count` times to a word of ours, one after the other; end: waits for the last. */
+bool remote_add_start(struct remote *peer, const void *word, uint32_t rkey, uint32_t count);
+bool remote_add_end(struct remote *peer);
+bool remote_completes_send(struct remote *peer, uint64_t wr_id, enum ibv_wc_status status);
+bool remote_completes_recv(struct remote *peer, uint64_t wr_id, enum ibv_wc_status status,
+			 uint32_t *length);
+bool remote_reaches(struct remote *peer, enum ibv_qp_state state);
+int remote_to(struct remote *peer, enum ibv_qp_state state);
+bool remote_async_is(struct remote *peer, enum ibv_event_type type, bool of_srq);
+bool remote_async_silent(struct remote *peer);
+void remote_fill(struct remote *peer, uint32_t offset, uint32_t length, unsigned seed);
+bool remote_holds(struct remote *peer, uint32_t offset, uint32_t length, unsigned seed);
+bool remote_arm(struct remote *peer);
+bool remote_event_comes(struct remote *peer);
+bool remote_srq_limit(struct remote *peer, uint32_t limit);
+/* No more access to whole pages of the registered memory; the offset of the first or negative. */
+int64_t remote_unmap(struct remote *peer);
+bool remote_deregister(struct remote *peer);
+bool remote_destroy_qp(struct remote *peer);
+
+/* The bytes that remote_fill makes, here. */
+void pattern_fill(char *to, uint32_t length, unsigned seed);
+bool pattern_holds(const char *at, uint32_t length, unsigned seed);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The process runtime of the software device: slots, links, hellos, the engine. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include "softverbs/engine.h"
+#include "softverbs/name.h"
+#include "softverbs/peer.h"
+#include "softverbs/runtime.h"
+#include "test/unit/linked.h"
+#include "util/log.h"
+
+/* ---- alone ---- */
+
+static void leaves_nothing(void)
+{
+	unsigned fds, threads, round;
+
+	/* what libc and the sanitizers open once is open now */
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	runtime_release();
+	fds = entries("/proc/self/fd");
+	threads = entries("/proc/self/task");
+	for (round = 0; round < 3; round++) {
+		CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+		CU_ASSERT_EQUAL(runtime_hold(), 0);
+		CU_ASSERT(runtime_slot() < SV_SLOTS);
+		CU_ASSERT(entries("/proc/self/fd") > fds);
+		CU_ASSERT(entries("/proc/self/task") > threads);
+		runtime_release();
+		runtime_release();
+		CU_ASSERT_EQUAL(entries("/proc/self/fd"), fds);
+		CU_ASSERT_EQUAL(entries("/proc/self/task"), threads);
+	}
+}
+
+static void self_is_a_peer(void)
+{
+	struct sv_peer *peer;
+
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	peer = peer_get(runtime_slot());
+	CU_ASSERT_PTR_EQUAL(peer, peer_self());
+	CU_ASSERT_EQUAL(peer->copy, SV_COPY_SELF);
+	CU_ASSERT_EQUAL(peer->pid, getpid());
+	CU_ASSERT_PTR_NULL(peer->link);
+	peer_put(peer);
+	runtime_release();
+}
+
+static void nobody_lives_there(void)
+{
+	uint16_t slot;
+
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	slot = (uint16_t)((runtime_slot() + SV_SLOTS / 2) % SV_SLOTS);
+	errno = 0;
+	CU_ASSERT_PTR_NULL(peer_get(slot));
+	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
+	CU_ASSERT_PTR_NULL(peer_get(SV_SLOTS));
+	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
+	runtime_release();
+}
+
+/* ---- timers ---- */
+
+#define TIMERS 5
+
+static struct sv_timer timers[TIMERS];
+static atomic_uint fired, fired_order[TIMERS];
+
+static void note_fire(struct sv_timer *timer)
+{
+	unsigned turn = atomic_fetch_add(&fired, 1);
+
+	CU_ASSERT(engine_is_self());
+	CU_ASSERT(clock_now() >= timer->deadline);
+	atomic_store(&fired_order[turn], (unsigned)(timer - timers));
+}
+
+static bool all_fired(void *arg)
+{
+	return atomic_load(&fired) == *(unsigned *)arg;
+}
+
+static void timers_fire_in_order(void)
+{
+	/* milliseconds; 2 and 4 are cancelled */
+	static const unsigned delay[TIMERS] = { 30, 10, 50, 20, 40 };
+	unsigned want = 3, i;
+	uint64_t now;
+
+	atomic_store(&fired, 0);
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_FALSE(engine_is_self());
+	now = clock_now();
+	for (i = 0; i < TIMERS; i++)
+		engine_timer_arm(&timers[i], now + delay[i] * NSEC_PER_MSEC, note_fire);
+	engine_timer_cancel(&timers[2]);
+	engine_timer_cancel(&timers[4]);
+	CU_ASSERT_FALSE(timers[2].armed);
+	CU_ASSERT(unit_wait_for(all_fired, &want, WAIT));
+	CU_ASSERT_EQUAL(atomic_load(&fired_order[0]), 1);
+	CU_ASSERT_EQUAL(atomic_load(&fired_order[1]), 3);
+	CU_ASSERT_EQUAL(atomic_load(&fired_order[2]), 0);
+	for (i = 0; i < TIMERS; i++)
+		engine_timer_cancel(&timers[i]);
+	runtime_release();
+	CU_ASSERT_EQUAL(atomic_load(&fired), want);
+}
+
+static atomic_bool slow_begun, slow_go, slow_done;
+
+static void fire_slowly(struct sv_timer *timer)
+{
+	(void)timer;
+	atomic_store(&slow_begun, true);
+	while (!atomic_load(&slow_go))
+		sched_yield();
+	atomic_store(&slow_done, true);
+}
+
+static bool has_begun(void *arg)
+{
+	return atomic_load((atomic_bool *)arg);
+}
+
+static void *release_slowly(void *unused)
+{
+	unsigned i;
+
+	(void)unused;
+	for (i = 0; i < 1000; i++)
+		sched_yield();
+	atomic_store(&slow_go, true);
+	return NULL;
+}
+
+static void cancel_waits_for_a_running_fire(void)
+{
+	static struct sv_timer timer;
+	pthread_t thread;
+
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	engine_timer_arm(&timer, clock_now(), fire_slowly);
+	CU_ASSERT_FATAL(unit_wait_for(has_begun, &slow_begun, WAIT));
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, release_slowly, NULL), 0);
+	engine_timer_cancel(&timer);
+	CU_ASSERT(atomic_load(&slow_done));
+	pthread_join(thread, NULL);
+	runtime_release();
+}
+
+/* ---- two processes ---- */
+
+static void linked_with(const char *theirs, const char *ours, int copy)
+{
+	struct process other;
+	struct sv_peer *peer;
+	uint64_t slot = 0;
+	unsigned fds;
+
+	CU_ASSERT_FATAL(process_start(&other, reside, (void *)(uintptr_t)theirs));
+	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
+	setenv("SOFTVERBS_COPY", ours, 1);
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_NOT_EQUAL(slot, runtime_slot());
+	fds = entries("/proc/self/fd");
+	peer = copy < 0 ? peer_get((uint16_t)slot) : link_to(slot);
+	if (copy < 0) {
+		CU_ASSERT_PTR_NULL(peer);
+		CU_ASSERT(unit_wait_for(fds_are, &fds, WAIT));
+	} else {
+		CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
+		CU_ASSERT_EQUAL(peer->slot, slot);
+		CU_ASSERT_EQUAL(peer->pid, other.pid);
+		CU_ASSERT_EQUAL((int)peer->copy, copy);
+		CU_ASSERT_PTR_NOT_NULL(peer->ro);
+		CU_ASSERT_FALSE(is_dead(peer));
+		peer_put(peer);
+	}
+	runtime_release();
+	unsetenv("SOFTVERBS_COPY");
+	process_say(other.fd, 0);
+	CU_ASSERT_EQUAL(process_end(&other), 0);
+}
+
+static void links_and_chooses_the_copy_class(void)
+{
+	linked_with("auto", "auto", SV_COPY_PVM);
+	linked_with("auto", "bounce", SV_COPY_BOUNCE);
+	linked_with("bounce", "auto", SV_COPY_BOUNCE);
+	linked_with("pvm", "pvm", SV_COPY_PVM);
+	linked_with("nonsense", "auto", SV_COPY_PVM);
+	log_open(NULL, 0, LOG_TO_STDERR);	/* the refusal is expected */
+	linked_with("bounce", "pvm", -1);
+	log_open(NULL, LOG_ERROR, LOG_TO_STDERR);
+}
+
+/* Both begin at once; the number of the round is said by both when they are linked. */
+static int meet(int fd, void *arg)
+{
+	struct sv_peer *peer;
+	uint64_t theirs;
+	int status = 2;
+
+	(void)arg;
+	if (runtime_hold())
+		return 1;
+	process_say(fd, runtime_slot());
+	if (!process_hear(fd, &theirs))
+		return 3;
+	peer = link_to(theirs);
+	if (peer)
+		status = peer->slot == theirs && !is_dead(peer) ? 0 : 4;
+	process_say(fd, (uint64_t)status);
+	if (!process_sync(fd))		/* until the other one has seen it too */
+		status = 5;
+	if (peer && is_dead(peer))
+		status = 6;
+	process_say(fd, 0);
+	process_sync(fd);
+	if (peer)
+		peer_put(peer);
+	runtime_release();
+	return status;
+}
+
+static void crossing_connects_make_one_link(void)
+{
+	struct process one, two;
+	uint64_t a, b;
+	unsigned round;
+
+	for (round = 0; round < 60; round++) {
+		CU_ASSERT_FATAL(process_start(&one, meet, NULL));
+		CU_ASSERT_FATAL(process_start(&two, meet, NULL));
+		CU_ASSERT_FATAL(process_hear(one.fd, &a) && process_hear(two.fd, &b));
+		process_say(one.fd, b);
+		process_say(two.fd, a);
+		CU_ASSERT(process_hear(one.fd, &a) && !a);
+		CU_ASSERT(process_hear(two.fd, &b) && !b);
+		process_say(one.fd, 0);
+		process_say(two.fd, 0);
+		CU_ASSERT(process_sync(one.fd));
+		CU_ASSERT(process_sync(two.fd));
+		process_say(one.fd, 0);
+		process_say(two.fd, 0);
+		CU_ASSERT_EQUAL(process_end(&one), 0);
+		CU_ASSERT_EQUAL(process_end(&two), 0);
+	}
+}
+
+/* ---- strangers ---- */
+
+static int knock(void)
+{
+	struct ucred cred;
+	char name[16];
+
+	snprintf(name, sizeof(name), "s%u", runtime_slot());
+	return name_connect(name, &cred);
+}
+
+static bool hung_up(void *arg)
+{
+	struct pollfd poll_fd = { .fd = *(int *)arg };
+
+	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLHUP;
+}
+
+static void refused(const void *bytes, size_t size, const int *fds, unsigned count)
+{
+	struct iovec iov = { (void *)(uintptr_t)bytes, size };
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(8 * sizeof(int))];
+	} control = { .room = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int fd = knock();
+
+	CU_ASSERT_FATAL(fd >= 0);
+	if (count) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
+	}
+	CU_ASSERT_EQUAL(sendmsg(fd, &msg, MSG_NOSIGNAL), (ssize_t)size);
+	CU_ASSERT(unit_wait_for(hung_up, &fd, WAIT));
+	close(fd);
+}
+
+struct letter {
+	uint32_t type, size;
+	struct hello hello;
+};
+
+static void hostile_hellos_are_refused(void)
+{
+	struct letter letter = { .type = SV_MSG_HELLO, .size = sizeof(struct hello) };
+	int many[8], count, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int memfd[3] = { null, null, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
+	char noise[700];
+	unsigned fds;
+
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	log_open(NULL, 0, LOG_TO_STDERR);
+	fds = entries("/proc/self/fd");
+	memset(noise, 0x5a, sizeof(noise));
+	refused(noise, 1, NULL, 0);
+	refused(noise, 8, NULL, 0);
+	refused(noise, sizeof(noise), NULL, 0);
+	refused(&letter, sizeof(letter), NULL, 0);			/* no magic */
+	letter.hello = (struct hello){ .magic = 0x73766831u, .layout = SV_LAYOUT + 1, .modes = 6,
+				       .slot = (runtime_slot() + 1u) % SV_SLOTS };
+	refused(&letter, sizeof(letter), memfd, 3);			/* another layout */
+	letter.hello.layout = SV_LAYOUT;
+	refused(&letter, sizeof(letter), NULL, 0);			/* no descriptors */
+	refused(&letter, sizeof(letter), memfd, 2);
+	letter.hello.offer = (struct sv_area_offer){ 4096, 4096 };
+	refused(&letter, sizeof(letter), memfd, 3);			/* no areas */
+	refused(&letter, sizeof(letter) - 1, memfd, 3);
+	letter.hello.slot = runtime_slot();
+	refused(&letter, sizeof(letter), memfd, 3);			/* mine */
+	letter.hello.slot = SV_SLOTS;
+	refused(&letter, sizeof(letter), memfd, 3);
+	letter.hello.slot = 1u + (runtime_slot() == 1);
+	for (count = 0; count < 8; count++)
+		many[count] = null;
+	/* more than fit: MSG_CTRUNC */
+	refused(&letter, sizeof(letter), many, 8);
+	letter.type = SV_MSG_CM;
+	refused(&letter, sizeof(letter), memfd, 3);			/* no hello first */
+	letter.type = SV_MSG_DATA;
+	refused(&letter, sizeof(letter), memfd, 1);
+	letter.type = 77;
+	refused(&letter, sizeof(letter), NULL, 0);
+	CU_ASSERT(unit_wait_for(fds_are, &fds, WAIT));
+	log_open(NULL, LOG_ERROR, LOG_TO_STDERR);
+	close(null);
+	close(memfd[2]);
+	runtime_release();
+}
+
+static void silent_connection_is_dropped_and_harms_nobody(void)
+{
+	struct process other;
+	struct sv_peer *peer;
+	uint64_t slot;
+	int fd;
+
+	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
+	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	fd = knock();
+	CU_ASSERT_FATAL(fd >= 0);
+	peer = link_to(slot);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
+	peer_put(peer);
+	CU_ASSERT(unit_wait_for(hung_up, &fd, WAIT));
+	close(fd);
+	runtime_release();
+	process_say(other.fd, 0);
+	CU_ASSERT_EQUAL(process_end(&other), 0);
+}
+
+static const struct unit_test tests[] = {
+	{ "C.2 the last release leaves nothing", leaves_nothing },
+	{ "C.2 a process is its own peer", self_is_a_peer },
+	{ "C.2 an empty slot is refused at once", nobody_lives_there },
+	{ "C.9 timers fire in order and not after cancel", timers_fire_in_order },
+	{ "C.9 cancel waits for a running fire", cancel_waits_for_a_running_fire },
+	{ "C.2 links and chooses the copy class of each direction",
+	  links_and_chooses_the_copy_class },
+	{ "C.2 crossing connects make one link", crossing_connects_make_one_link },
+	{ "C.10 hostile hellos are refused", hostile_hellos_are_refused },
+	{ "C.10 a silent connection is dropped", silent_connection_is_dropped_and_harms_nobody },
+};
+
+UNIT_MAIN("softverbs_link", tests)
