@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Opening a device: one struct for all who open the same address. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "dapl/openib/address.h"
+#include "dapl/openib/openib.h"
+
+/* Order: before a device's own lock. Held across opening, so that two opens of one address meet. */
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, ib_device) devices = LIST_HEAD_INITIALIZER(devices);
+
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return a6->sin6_scope_id == b6->sin6_scope_id &&
+		       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+static int set_nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? errno : 0;
+}
+
+/* Binding an id to the address is how the CM says which device is behind it. */
+static DAT_RETURN find_verbs(struct ib_device *device)
+{
+	struct sockaddr *address = (struct sockaddr *)&device->address;
+	int error;
+
+	device->channel = rdma_create_event_channel();
+	if (!device->channel) {
+		ib_error(errno, "rdma_create_event_channel", "CM");
+		return DAT_ERROR(DAT_INVALID_ADDRESS, 0);	/* no RDMA stack in this kernel */
+	}
+	if (rdma_create_id(device->channel, &device->bound, NULL, RDMA_PS_TCP)) {
+		ib_error(errno, "rdma_create_id", "CM");
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	}
+	if (rdma_bind_addr(device->bound, address) || !device->bound->verbs) {
+		ib_error(device->bound->verbs ? errno : ENODEV, "rdma_bind_addr", "local address");
+		return DAT_ERROR(DAT_INVALID_ADDRESS, 0);
+	}
+	device->verbs = ibv_open_device(device->bound->verbs->device);
+	if (!device->verbs) {
+		ib_error(errno, "ibv_open_device",
+			 ibv_get_device_name(device->bound->verbs->device));
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	}
+	error = set_nonblocking(device->channel->fd);
+	if (!error)
+		error = set_nonblocking(device->verbs->async_fd);
+	if (!error)
+		error = attr_read(device, device->bound->port_num);
+	return error ? ib_error(error, "open", "device") : DAT_SUCCESS;
+}
+
+/* Accepts a half-built one. */
+static void device_destroy(struct ib_device *device)
+{
+	if (device->epoll >= 0)
+		events_stop(device);
+	if (device->verbs && ibv_close_device(device->verbs))
+		ib_error(errno, "ibv_close_device", device->attr.device_name);
+	if (device->bound && rdma_destroy_id(device->bound))
+		ib_error(errno, "rdma_destroy_id", device->attr.device_name);
+	if (device->channel)
+		rdma_destroy_event_channel(device->channel);
+	wakefd_close(&device->wake);
+	pthread_cond_destroy(&device->upcall_done);
+	pthread_mutex_destroy(&device->lock);
+	free(device);
+}
+
+static DAT_RETURN device_create(const struct sockaddr_storage *address,
+				const struct ib_upcalls *upcalls, struct ib_device **device)
+{
+	struct ib_device *new = calloc(1, sizeof(*new));
+	DAT_RETURN status;
+
+	if (!new)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	new->epoll = -1;
+	new->address = *address;
+	new->upcalls = *upcalls;
+	pthread_mutex_init(&new->lock, NULL);
+	pthread_cond_init(&new->upcall_done, NULL);
+	status = find_verbs(new);
+	if (status == DAT_SUCCESS)
+		status = events_start(new);
+	if (status != DAT_SUCCESS) {
+		device_destroy(new);
+		return status;
+	}
+	*device = new;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
+			  struct ib_device **device)
+{
+	struct sockaddr_storage address;
+	DAT_RETURN status = DAT_SUCCESS;
+	struct ib_device *found;
+
+	if (!address_find(params, &address))
+		return DAT_ERROR(DAT_INVALID_ADDRESS, 0);
+	pthread_mutex_lock(&devices_lock);
+	LIST_FOREACH(found, &devices, entry)
+		if (same_address(&found->address, &address))
+			break;
+	if (!found) {
+		status = device_create(&address, upcalls, &found);
+		if (status == DAT_SUCCESS)
+			LIST_INSERT_HEAD(&devices, found, entry);
+	}
+	if (status == DAT_SUCCESS) {
+		found->opens++;
+		*device = found;
+	}
+	pthread_mutex_unlock(&devices_lock);
+	return status;
+}
+
+void ib_device_close(struct ib_device *device)
+{
+	if (!device)
+		return;
+	pthread_mutex_lock(&devices_lock);
+	if (!--device->opens) {
+		LIST_REMOVE(device, entry);
+		device_destroy(device);
+	}
+	pthread_mutex_unlock(&devices_lock);
+}
+
+const struct ib_attr *ib_device_attr(const struct ib_device *device)
+{
+	return &device->attr;
+}
+
+const struct sockaddr *ib_device_address(const struct ib_device *device)
+{
+	return (const struct sockaddr *)&device->address;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The event thread of a device: CM events, async events, watched CQs, timers. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "dapl/openib/openib.h"
+#include "util/clock.h"
+
+/*
+ * What keeps an upcall and the end of its object apart: `current` names the object an upcall runs for, `dead` says that
+ * no further one may begin, both under the device's lock. Whoever ends an object sets `dead` and waits until it is not
+ * `current`; the event thread itself does not wait, since the upcall it is in is its own.
+ */
+bool upcall_begin(struct ib_device *device, const void *object, const bool *dead)
+{
+	bool alive;
+
+	pthread_mutex_lock(&device->lock);
+	alive = !*dead;
+	if (alive)
+		device->current = object;
+	pthread_mutex_unlock(&device->lock);
+	return alive;
+}
+
+void upcall_end(struct ib_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->current = NULL;
+	pthread_cond_broadcast(&device->upcall_done);
+	pthread_mutex_unlock(&device->lock);
+}
+
+void upcall_forbid(struct ib_device *device, const void *object, bool *dead)
+{
+	pthread_mutex_lock(&device->lock);
+	*dead = true;
+	while (device->current == object && !ib_in_event_thread(device))
+		pthread_cond_wait(&device->upcall_done, &device->lock);
+	pthread_mutex_unlock(&device->lock);
+}
+
+bool ib_in_event_thread(const struct ib_device *device)
+{
+	return pthread_equal(device->thread, pthread_self());
+}
+
+/* --- timers --------------------------------------------------------------------------------- */
+
+static void timer_unlink_locked(struct ib_device *device, struct ib_timer *timer)
+{
+	struct ib_timer **link = &device->timers;
+
+	while (*link != timer)
+		link = &(*link)->next;
+	*link = timer->next;
+	timer->armed = false;
+}
+
+void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
+		  void (*call)(struct ib_timer *timer))
+{
+	struct ib_timer **link = &device->timers;
+	bool first;
+
+	pthread_mutex_lock(&device->lock);
+	if (timer->armed)
+		timer_unlink_locked(device, timer);
+	timer->deadline = deadline;
+	timer->call = call;
+	while (*link && (*link)->deadline <= deadline)
+		link = &(*link)->next;
+	timer->next = *link;
+	*link = timer;
+	timer->armed = true;
+	first = device->timers == timer;
+	pthread_mutex_unlock(&device->lock);
+	if (first)
+		wakefd_raise(&device->wake);
+}
+
+void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer)
+{
+	pthread_mutex_lock(&device->lock);
+	if (timer->armed)
+		timer_unlink_locked(device, timer);
+	while (device->current == timer && !ib_in_event_thread(device))
+		pthread_cond_wait(&device->upcall_done, &device->lock);
+	pthread_mutex_unlock(&device->lock);
+}
+
+/* Runs what is due. Returns the time to the next one, rounded up to milliseconds for epoll_wait; -1: none. */
+static int timers_run(struct ib_device *device)
+{
+	void (*call)(struct ib_timer *timer);
+	struct ib_timer *timer;
+	int left = -1;
+
+	pthread_mutex_lock(&device->lock);
+	while ((timer = device->timers)) {
+		uint64_t now = clock_now();
+
+		if (timer->deadline > now) {
+			uint64_t ms = (timer->deadline - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
+
+			left = ms > 3600000 ? 3600000 : (int)ms;
+			break;
+		}
+		timer_unlink_locked(device, timer);
+		device->current = timer;
+		call = timer->call;
+		pthread_mutex_unlock(&device->lock);
+		call(timer);
+		pthread_mutex_lock(&device->lock);
+		device->current = NULL;
+		pthread_cond_broadcast(&device->upcall_done);
+	}
+	pthread_mutex_unlock(&device->lock);
+	return left;
+}
+
+/* --- watched completion queues --------------------------------------------------------------- */
+
+static struct ib_watch *watch_take(struct ib_device *device, struct ib_cq *cq)
+{
+	struct ib_watch *watch;
+
+	pthread_mutex_lock(&device->lock);
+	watch = SLIST_FIRST(&device->free_watches);
+	if (watch)
+		SLIST_REMOVE_HEAD(&device->free_watches, entry);
+	else
+		watch = calloc(1, sizeof(*watch));
+	if (watch)
+		watch->cq = cq;
+	pthread_mutex_unlock(&device->lock);
+	return watch;
+}
+
+static void watch_give(struct ib_device *device, struct ib_watch *watch, const struct ib_cq *cq)
+{
+	pthread_mutex_lock(&device->lock);
+	watch->cq = NULL;
+	while (device->current == cq && !ib_in_event_thread(device))
+		pthread_cond_wait(&device->upcall_done, &device->lock);
+	SLIST_INSERT_HEAD(&device->free_watches, watch, entry);
+	pthread_mutex_unlock(&device->lock);
+}
+
+DAT_RETURN ib_cq_watch(struct ib_cq *cq)
+{
+	struct ib_device *device = cq->device;
+	struct ib_watch *watch = watch_take(device, cq);
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+
+	if (!watch)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	if (epoll_ctl(device->epoll, EPOLL_CTL_ADD, cq->channel->fd, &event)) {
+		ib_error(errno, "epoll_ctl", "completion channel");
+		watch_give(device, watch, cq);
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
+	cq->watch = watch;
+	return DAT_SUCCESS;
+}
+
+void ib_cq_unwatch(struct ib_cq *cq)
+{
+	struct ib_device *device = cq->device;
+
+	if (!cq->watch)
+		return;
+	if (epoll_ctl(device->epoll, EPOLL_CTL_DEL, cq->channel->fd, NULL))
+		ib_error(errno, "epoll_ctl", "completion channel");
+	watch_give(device, cq->watch, cq);
+	cq->watch = NULL;
+}
+
+static void watch_read(struct ib_device *device, struct ib_watch *watch)
+{
+	struct ib_cq *cq;
+
+	pthread_mutex_lock(&device->lock);
+	cq = watch->cq;
+	device->current = cq;
+	pthread_mutex_unlock(&device->lock);
+	if (!cq)
+		return;
+	if (ib_cq_collect(cq))
+		device->upcalls.completion(cq->owner);
+	upcall_end(device);
+}
+
+static void watches_free(struct ib_device *device)
+{
+	struct ib_watch *watch;
+
+	while ((watch = SLIST_FIRST(&device->free_watches))) {
+		SLIST_REMOVE_HEAD(&device->free_watches, entry);
+		free(watch);
+	}
+}
+
+/* --- the thread ----------------------------------------------------------------------------- */
+
+static void *events_run(void *arg)
+{
+	struct ib_device *device = arg;
+	struct epoll_event ready[4];
+	int i, n;
+
+	/* relaxed: the token of `wake` orders it */
+	while (!atomic_load_explicit(&device->stopping, memory_order_relaxed)) {
+		n = epoll_wait(device->epoll, ready, 4, timers_run(device));
+		if (n < 0 && errno != EINTR) {
+			ib_error(errno, "epoll_wait", device->attr.device_name);
+			break;
+		}
+		for (i = 0; i < n; i++) {
+			if (ready[i].data.ptr == device->channel)
+				conn_read_channel(device);
+			else if (ready[i].data.ptr == device->verbs)
+				async_read(device);
+			else if (ready[i].data.ptr == &device->wake)
+				wakefd_clear(&device->wake);
+			else
+				watch_read(device, ready[i].data.ptr);
+		}
+	}
+	return NULL;
+}
+
+static int watch(struct ib_device *device, int fd, void *tag)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = tag };
+
+	return fd < 0 || epoll_ctl(device->epoll, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
+}
+
+/* The consumer's signals are not for this thread. */
+static int start_thread(struct ib_device *device)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&device->thread, NULL, events_run, device);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return error;
+}
+
+DAT_RETURN events_start(struct ib_device *device)
+{
+	int error;
+
+	device->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (device->epoll < 0)
+		return ib_error(errno, "epoll_create1", device->attr.device_name);
+	error = watch(device, device->channel->fd, device->channel);
+	if (!error)
+		error = watch(device, device->verbs->async_fd, device->verbs);
+	if (!error)
+		error = watch(device, wakefd_get(&device->wake), &device->wake);
+	if (!error)
+		error = start_thread(device);
+	if (!error)
+		return DAT_SUCCESS;
+	close(device->epoll);
+	device->epoll = -1;
+	return ib_error(error, "event thread", device->attr.device_name);
+}
+
+void events_stop(struct ib_device *device)
+{
+	int error;
+
+	atomic_store(&device->stopping, true);
+	wakefd_raise(&device->wake);
+	error = pthread_join(device->thread, NULL);
+	if (error)
+		ib_error(error, "pthread_join", device->attr.device_name);
+	close(device->epoll);
+	watches_free(device);
+}

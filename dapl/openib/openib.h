@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* What the files of dapl/openib share: the structs behind the names of ib.h. */
+#ifndef OPENIB_H
+#define OPENIB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include "dapl/openib/ib.h"
+#include "util/log.h"
+#include "util/settings.h"
+#include "util/wakefd.h"
+
+#define IB_CQ_STORE 16		/* completions polled at once */
+#define IB_CONN_DATA 256	/* private data kept for a connect that waits for its route */
+
+/*
+ * An open device: the address it was found by, a verbs context of its own (so that its async events are not read by
+ * another user of the CM), one CM event channel, one event thread.
+ */
+struct ib_device {
+	LIST_ENTRY(ib_device) entry;	/* open devices (device.c) */
+	unsigned opens;
+	struct sockaddr_storage address;
+	struct ib_attr attr;
+	struct ibv_context *verbs;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *bound;	/* holds the address's device for the CM */
+	struct ib_upcalls upcalls;
+
+	pthread_t thread;
+	int epoll;
+	struct wakefd wake;
+	atomic_bool stopping;
+
+	pthread_mutex_t lock;		/* all below, and `dead` of connections and listeners */
+	pthread_cond_t upcall_done;
+	const void *current;		/* connection, listener or timer an upcall runs for */
+	struct ib_timer *timers;	/* by deadline */
+	SLIST_HEAD(, ib_watch) free_watches;
+};
+
+/*
+ * What epoll knows a watched CQ by. It outlives the CQ, since the event thread may have been told of it just before the
+ * CQ's end: reused, and freed with the device.
+ */
+struct ib_watch {
+	SLIST_ENTRY(ib_watch) entry;	/* all here is guarded by the device's lock */
+	struct ib_cq *cq;		/* NULL: unwatched */
+};
+
+struct ib_pd {
+	struct ib_device *device;
+	struct ibv_pd *pd;
+};
+
+struct ib_mr {
+	struct ibv_mr *mr;
+};
+
+struct ib_mw {
+	struct ibv_mw *mw;
+	uint32_t key;			/* of type 2: the last that was bound */
+};
+
+struct ib_cq {
+	struct ib_cq_store taken;	/* first: ib.h knows it */
+	struct ibv_cq *cq;
+	struct ibv_comp_channel *channel;
+	_Atomic unsigned unacked;	/* channel events read but not yet acknowledged */
+	_Atomic uint32_t moderation;	/* completions before it fires */
+	struct ib_device *device;
+	struct ib_watch *watch;		/* of those who begin and end it, one at a time */
+	void *owner;
+	union {				/* as polled, and as handed out */
+		struct ibv_wc wc[IB_CQ_STORE];
+		struct ib_completion completions[IB_CQ_STORE];
+	} store;
+};
+
+struct ib_srq {
+	struct ibv_srq *srq;
+	void *owner;
+};
+
+struct ib_qp {
+	struct ibv_qp *qp;
+	void *owner;
+};
+
+enum conn_step {
+	CONN_REQUESTED,			/* passive, not yet answered */
+	CONN_RESOLVING_ADDRESS,
+	CONN_RESOLVING_ROUTE,
+	CONN_CONNECTING,
+	CONN_ACCEPTED,
+	CONN_ESTABLISHED,
+	CONN_ENDED,			/* the ending was reported */
+};
+
+struct ib_conn {
+	struct ib_device *device;
+	struct rdma_cm_id *id;
+	_Atomic(void *) owner;		/* NULL until a request is accepted: its events concern nobody */
+	struct ib_qp *qp;
+	bool dead;			/* being destroyed: no more upcalls; device lock */
+	_Atomic enum conn_step step;	/* event thread, but for the calls that begin an attempt or answer a request */
+	long tries;
+	struct rdma_conn_param param;
+	struct sockaddr_storage remote;
+	unsigned char data[IB_CONN_DATA];
+};
+
+struct ib_listener {
+	struct ib_device *device;
+	struct rdma_cm_id *id;
+	void *owner;
+	bool dead;			/* device lock */
+};
+
+/* events.c: the event thread. */
+DAT_RETURN events_start(struct ib_device *device);
+void events_stop(struct ib_device *device);
+/* Marks an object as the one an upcall runs for; false when it is dead. */
+bool upcall_begin(struct ib_device *device, const void *object, const bool *dead);
+void upcall_end(struct ib_device *device);
+/* Sets `dead` and waits until no upcall runs for the object, unless this is the event thread. */
+void upcall_forbid(struct ib_device *device, const void *object, bool *dead);
+
+/* conn.c, listen.c, async.c: what the event thread reads. */
+void conn_read_channel(struct ib_device *device);
+void listener_request(struct ib_listener *listener, struct rdma_cm_id *id,
+		      const struct rdma_conn_param *param, const void *data, uint32_t size);
+void async_read(struct ib_device *device);
+struct ib_conn *conn_new(struct ib_device *device, struct rdma_cm_id *id);
+
+/* attr.c: reads what the device can do. 0 or errno. */
+int attr_read(struct ib_device *device, uint8_t port);
+
+/* post.c: what ibv_post_send and its like answered. */
+DAT_RETURN post_result(int error);
+
+/* status.c: logs "<call> failed for <object>" and translates the errno. */
+DAT_RETURN ib_error(int error, const char *call, const char *object);
+
+static inline long device_setting(const struct ib_device *device, enum setting which)
+{
+	return setting_for(device->attr.device_name, which);
+}
+
+static inline socklen_t sockaddr_size(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+#endif

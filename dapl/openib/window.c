@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Memory windows: made, bound and invalidated through a QP, destroyed. */
+#include <errno.h>
+#include <stdlib.h>
+#include "dapl/openib/openib.h"
+#include <dat2/dat_ib_extensions.h>
+
+DAT_RETURN ib_mw_create(struct ib_pd *pd, bool type2, struct ib_mw **mw)
+{
+	struct ib_mw *new = calloc(1, sizeof(*new));
+
+	if (!new)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	new->mw = ibv_alloc_mw(pd->pd, type2 ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1);
+	if (!new->mw) {
+		ib_error(errno, "ibv_alloc_mw", pd->device->attr.device_name);
+		free(new);
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+	}
+	new->key = new->mw->rkey;
+	*mw = new;
+	return DAT_SUCCESS;
+}
+
+void ib_mw_destroy(struct ib_mw *mw)
+{
+	int error;
+
+	if (!mw)
+		return;
+	error = ibv_dealloc_mw(mw->mw);
+	if (error)
+		ib_error(error, "ibv_dealloc_mw", "memory window");
+	free(mw);
+}
+
+static unsigned access_flags(const struct ib_bind *bind)
+{
+	unsigned access = bind->zero_based ? IBV_ACCESS_ZERO_BASED : 0;
+
+	if (bind->privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG)
+		access |= IBV_ACCESS_REMOTE_READ;
+	if (bind->privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+		access |= IBV_ACCESS_REMOTE_WRITE;
+	if (bind->privileges & DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+		access |= IBV_ACCESS_REMOTE_ATOMIC;
+	return access;
+}
+
+DAT_RETURN ib_post_bind(struct ib_qp *qp, unsigned flags, uint64_t wr_id,
+			const struct ib_bind *bind, uint32_t *key)
+{
+	struct ibv_mw_bind_info info = { .mr = bind->mr ? bind->mr->mr : NULL, .addr = bind->address,
+					 .length = bind->length,
+					 .mw_access_flags = access_flags(bind) };
+	struct ibv_mw_bind type1 = { .wr_id = wr_id, .send_flags = flags, .bind_info = info };
+	struct ibv_send_wr type2 = { .wr_id = wr_id, .opcode = IBV_WR_BIND_MW, .send_flags = flags,
+				     .bind_mw = { .mw = bind->mw->mw, .bind_info = info } };
+	struct ibv_send_wr *bad;
+	DAT_RETURN status;
+
+	if (bind->mw->mw->type == IBV_MW_TYPE_1) {
+		status = post_result(ibv_bind_mw(qp->qp, bind->mw->mw, &type1));
+		if (status == DAT_SUCCESS)
+			*key = bind->mw->mw->rkey;
+		return status;
+	}
+	type2.bind_mw.rkey = ibv_inc_rkey(bind->mw->key);
+	status = post_result(ibv_post_send(qp->qp, &type2, &bad));
+	if (status == DAT_SUCCESS)
+		*key = bind->mw->key = type2.bind_mw.rkey;
+	return status;
+}
+
+DAT_RETURN ib_post_invalidate(struct ib_qp *qp, unsigned flags, uint64_t wr_id, uint32_t key)
+{
+	struct ibv_send_wr wr = { .wr_id = wr_id, .opcode = IBV_WR_LOCAL_INV, .send_flags = flags,
+				  .invalidate_rkey = key };
+	struct ibv_send_wr *bad;
+
+	return post_result(ibv_post_send(qp->qp, &wr, &bad));
+}
