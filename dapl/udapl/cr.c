@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Connection requests: what arrived at a service point, until it is accepted or rejected. */
+#include <string.h>
+#include "dapl/udapl/provider.h"
+#include "dapl/udapl/sp.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Owns `conn` on success. */
+struct dapl_cr *cr_create(struct dapl_ia *ia, struct ib_conn *conn,
+			  const struct ib_request *request)
+{
+	struct dapl_cr *cr = obj_new(ia, OBJ_CR);
+	uint32_t size = request->size < EP_PRIVATE_DATA_MAX ? request->size : EP_PRIVATE_DATA_MAX;
+
+	if (!cr)
+		return NULL;
+	cr->conn = conn;
+	cr->remote = request->remote;
+	cr->responder_resources = request->responder_resources;
+	cr->initiator_depth = request->initiator_depth;
+	if (size)
+		memcpy(cr->private_data, request->data, size);
+	cr->param = (DAT_CR_PARAM){
+		.remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->remote,
+		.remote_port_qual = address_port(&cr->remote),
+		.private_data_size = (DAT_COUNT)size,
+		.private_data = cr->private_data,
+	};
+	obj_publish(&cr->obj, OBJ_CR);
+	return cr;
+}
+
+void cr_destroy(struct dapl_cr *cr)
+{
+	ib_conn_destroy(cr->conn);
+	obj_free(&cr->obj, OBJ_CR);
+}
+
+DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
+{
+	struct dapl_cr *cr = cr_from(handle);
+
+	if (!cr)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (!param)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (mask & ~(unsigned)DAT_CR_FIELD_ALL)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	*param = cr->param;
+	return DAT_SUCCESS;
+}
+
+/* ---- accept ------------------------------------------------------------------------------ */
+
+/* The EP of the call, or that of the request: one of them, and not both. */
+static struct dapl_ep *accepting_ep(const struct dapl_cr *cr, DAT_EP_HANDLE given)
+{
+	if (!given == !cr->ep)
+		return NULL;
+	return ep_from(given ? given : cr->ep);
+}
+
+static DAT_RETURN accept_check_locked(const struct dapl_ep *ep, const struct dapl_cr *cr)
+{
+	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+	bool fits = state == DAT_EP_STATE_UNCONNECTED;
+
+	if (cr->ep)
+		fits = ep->cr == cr && (state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+					state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+	if (!fits)
+		return ep_state_error(state);
+	if (!ep->pz || !evd_from(ep->connect_evd) || !ep_evds_live(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	return DAT_SUCCESS;
+}
+
+/* Neither side may read more than the other offered. */
+static uint8_t lesser(uint8_t ours, uint8_t offered)
+{
+	return ours < offered ? ours : offered;
+}
+
+static void enter_locked(struct dapl_ep *ep, const struct dapl_cr *cr)
+{
+	ep->conn = cr->conn;
+	ep_peer_locked(ep, cr);
+	ep->private_size = 0;
+	ep->deadline = CLOCK_NEVER;
+}
+
+/*
+ * On success the EP owns the connection. A requester who has gone meanwhile is no error of the
+ * call: the EP's connect EVD tells of it, and the connection is the CR's to destroy, as after a
+ * failure. `undo`: the EP is to be taken back.
+ */
+static DAT_RETURN accept_locked(struct dapl_ep *ep, struct dapl_cr *cr, const void *data,
+				DAT_COUNT size, bool *undo)
+{
+	struct ib_conn_param param = ep_conn_param(ep, data, size);
+	DAT_RETURN status;
+
+	param.responder_resources = lesser(param.responder_resources, cr->responder_resources);
+	param.initiator_depth = lesser(param.initiator_depth, cr->initiator_depth);
+	if (ep->obj.ia->device != cr->obj.ia->device)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	status = ep->qp ? DAT_SUCCESS : ep_qp_create_locked(ep);
+	if (status != DAT_SUCCESS)
+		return status;
+	ep_set_state_locked(ep, EP_ACCEPT);
+	ep->cr = NULL;
+	enter_locked(ep, cr);
+	ep_depths_agreed_locked(ep, param.responder_resources, param.initiator_depth);
+	status = ib_conn_accept(cr->conn, ep->qp, &param, ep);
+	if (status == DAT_SUCCESS) {
+		cr->conn = NULL;
+		return DAT_SUCCESS;
+	}
+	if (DAT_GET_TYPE(status) == DAT_INVALID_STATE) {
+		log_at(LOG_NOTE, "ep %p: the peer gave up before its request was accepted",
+		       (void *)ep);
+		ep_end_locked(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		return DAT_SUCCESS;
+	}
+	ep->conn = NULL;
+	*undo = true;
+	return status;
+}
+
+DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT size,
+			  const DAT_PVOID data)
+{
+	struct dapl_cr *cr = cr_from(handle);
+	struct dapl_ep *ep;
+	bool undo = false;
+	DAT_RETURN status;
+
+	if (!cr)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ep = accepting_ep(cr, ep_handle);
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (size > 0 && !data)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (size < 0 || (uint32_t)size > cr->obj.ia->attr->max_private_accept)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+
+	pthread_mutex_lock(&ep->lock);
+	status = accept_check_locked(ep, cr);
+	/* another accept or reject of the same CR has it */
+	if (status == DAT_SUCCESS && !obj_retire(&cr->obj))
+		status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (status != DAT_SUCCESS) {
+		pthread_mutex_unlock(&ep->lock);
+		return status;
+	}
+	status = accept_locked(ep, cr, data, size, &undo);
+	if (status == DAT_SUCCESS) {
+		ia_count(ep->obj.ia, DCNT_IA_SP_CR_ACCEPTED);
+		ia_count(ep->obj.ia, DCNT_IA_CM_REP_TX);
+	}
+	/* Refused before anything was begun; the request is used up all the same. */
+	if (ep->cr == cr)
+		ep_request_over_locked(ep, EP_REJECT);
+	pthread_mutex_unlock(&ep->lock);
+	cr_destroy(cr);
+	if (undo)
+		ep_accept_refused(ep);
+	return status;
+}
+
+/* ---- reject ------------------------------------------------------------------------------ */
+
+/*
+ * Before the consumer's bytes goes what tells a consumer's refusal from the CM's: DAT 2.0,
+ * provider 2.0.
+ */
+static DAT_RETURN reject_send(struct ib_conn *conn, const void *data, uint32_t size)
+{
+	unsigned char bytes[CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX] = { 2, 0, 2, 0 };
+
+	if (size)
+		memcpy(bytes + CR_REJECT_HEADER, data, size);
+	return ib_conn_reject(conn, bytes, CR_REJECT_HEADER + size);
+}
+
+static uint32_t reject_max(const struct ib_attr *attr)
+{
+	uint32_t carried = attr->max_private_reject;
+
+	if (carried > CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX)
+		carried = CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX;
+	return carried > CR_REJECT_HEADER ? carried - CR_REJECT_HEADER : 0;
+}
+
+/* The EP of an RSP is the consumer's again, with its receives; one made for the request goes. */
+static void reject_ep(struct dapl_cr *cr)
+{
+	struct dapl_ep *ep = cr->ep ? ep_from(cr->ep) : NULL;
+	bool gone = false;
+
+	if (!ep)
+		return;
+	pthread_mutex_lock(&ep->lock);
+	if (ep->cr == cr) {
+		ep_request_over_locked(ep, EP_REJECT);
+		gone = cr->tentative && obj_retire(&ep->obj);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	if (gone)
+		ep_destroy(ep);
+}
+
+DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID data)
+{
+	struct dapl_cr *cr = cr_from(handle);
+	DAT_RETURN status;
+
+	if (!cr)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (size < 0 || (uint32_t)size > reject_max(cr->obj.ia->attr))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (size && !data)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!obj_retire(&cr->obj))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+
+	status = reject_send(cr->conn, data, (uint32_t)size);
+	ia_count(cr->obj.ia, DCNT_IA_SP_CR_REJECTED);
+	ia_count(cr->obj.ia, DCNT_IA_CM_USER_REJ_TX);
+	reject_ep(cr);
+	cr_destroy(cr);
+	/*
+	 * The CM forgets a request whose sender gave up, and takes no answer to it; there is
+	 * nobody to refuse.
+	 */
+	if (DAT_GET_TYPE(status) == DAT_INVALID_STATE ||
+	    DAT_GET_TYPE(status) == DAT_INVALID_PARAMETER)
+		return DAT_SUCCESS;
+	return status;
+}
+
+/* No transport here can send a requester elsewhere; the request is still to be answered. */
+DAT_RETURN dapl_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
+{
+	(void)qual;
+	if (!cr_from(handle))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The slots of posted work requests, and the events that their completions become. */
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/udapl/dto_event.h"
+
+struct dto_ring dto_no_ring = { .base = UINT64_MAX };
+
+DAT_RETURN dto_ring_init(struct dto_ring *ring, uint32_t depth)
+{
+	uint32_t size = 1;
+
+	*ring = (struct dto_ring){ .depth = depth, .signalled = DTO_NONE_SIGNALLED };
+	if (!depth)
+		return DAT_SUCCESS;
+	while (size < depth)
+		size <<= 1;
+	ring->slots = calloc(size, sizeof(*ring->slots));
+	if (!ring->slots) {
+		ring->depth = 0;
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
+	ring->mask = size - 1;
+	return DAT_SUCCESS;
+}
+
+void dto_ring_free(struct dto_ring *ring, struct dapl_evd *evd)
+{
+	struct dto_slot *slots;
+
+	if (evd)
+		lock_take(&evd->lock);
+	slots = ring->slots;
+	ring->slots = NULL;
+	ring->depth = 0;
+	if (evd) {
+		evd->last_ring = &dto_no_ring;
+		lock_give(&evd->lock);
+	}
+	free(slots);
+}
+
+void dto_forget(struct dapl_evd *evd)
+{
+	if (!evd)
+		return;
+	lock_take(&evd->lock);
+	evd->last_ring = &dto_no_ring;
+	lock_give(&evd->lock);
+}
+
+unsigned dto_segments_pack(const DAT_LMR_TRIPLET *segments, unsigned count, DAT_LMR_TRIPLET *kept)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < count; i++)
+		if (segments[i].segment_length)
+			kept[n++] = segments[i];
+	return n;
+}
+
+/* The EP that posted it; NULL when that one is gone, whatever lives in its place now. */
+static struct dapl_ep *poster(uint64_t id)
+{
+	struct dapl_ep *ep = obj_at(OBJ_EP, dto_id_index(id));
+
+	/* acquire: pairs with the release in obj_publish */
+	if (!ep || atomic_load_explicit(&ep->obj.kind, memory_order_acquire) != OBJ_EP ||
+	    (obj_generation(&ep->obj) & 0x3ffff) != dto_id_generation(id))
+		return NULL;
+	return ep;
+}
+
+/*
+ * Only errors and unclassified successes wake for certain. A solicited completion is not marked as
+ * such: for that class the device wakes, not the event.
+ */
+static inline unsigned event_that_wakes(const struct dapl_evd *evd, unsigned flags)
+{
+	if (__builtin_expect(evd->class == EVD_THRESHOLD, 1))
+		return DTO_EVENT | DTO_NOTIFY;
+	if (evd->class == EVD_UNSIGNALLED && !(flags & DAT_COMPLETION_UNSIGNALLED_FLAG))
+		return DTO_EVENT | DTO_NOTIFY;
+	return DTO_EVENT;
+}
+
+/* One side completes in order: those before it were suppressed and are done. */
+static inline void retire(struct dto_ring *ring, const struct dto_slot *slot)
+{
+	uint32_t index = (uint32_t)(slot - ring->slots);
+	uint32_t retired = atomic_load_explicit(&ring->retired, memory_order_relaxed);
+
+	/* release: the slot was read before the poster may write it again */
+	atomic_store_explicit(&ring->retired, retired + ((index - retired) & ring->mask) + 1,
+			      memory_order_release);
+}
+
+static void uncommon_event(struct dapl_evd *evd, struct dapl_ep *ep, const struct dto_slot *slot,
+			   const struct ib_completion *completion, DAT_EVENT *event)
+{
+	if (slot->operation == DAT_DTO_BIND_MW)
+		dto_fill_bind(evd, slot, completion, event);
+	else if (slot->special & DTO_EXTENDED || completion->flags & IB_WITH_IMMEDIATE)
+		dto_fill_extended(evd, ep, slot, completion, event);
+	else if (completion->status != DAT_DTO_SUCCESS)
+		dto_fill(evd, ep, slot->cookie, completion->status, 0, slot->operation, 0, event);
+	else {
+		dto_count_received(ep, DCNT_EP_RECV, completion->byte_len);
+		dto_fill(evd, ep, slot->cookie, DAT_DTO_SUCCESS, completion->byte_len,
+			 DAT_DTO_RECEIVE_WITH_INVALIDATE, completion->immediate, event);
+	}
+}
+
+/* Failed, suppressed, extended, or with an invalidation. `ring` is NULL for a receive from an SRQ. */
+static __attribute__((noinline))
+unsigned complete_uncommon(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
+			   const struct dto_slot *slot, const struct ib_completion *completion,
+			   DAT_EVENT *event)
+{
+	bool failed = completion->status != DAT_DTO_SUCCESS;
+	unsigned made = DTO_EVENT | DTO_NOTIFY;		/* a failure wakes whatever its flags */
+
+	if (completion->flags & IB_WITH_INVALIDATE)
+		rmr_invalidated(ep, completion->immediate);
+	if (slot->special & DTO_SILENT && (!failed || slot->operation >= DTO_UNBIND)) {
+		made = 0;
+	} else {
+		uncommon_event(evd, ep, slot, completion, event);
+		if (!failed)
+			made = event_that_wakes(evd, slot->flags);
+	}
+	if (failed && completion->status != DAT_DTO_ERR_FLUSHED && slot->operation != DTO_MARKER)
+		ep_dto_failed(ep);
+	if (ring)
+		retire(ring, slot);
+	return made;
+}
+
+static inline unsigned complete(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
+				const struct dto_slot *slot, const struct ib_completion *completion,
+				DAT_EVENT *event)
+{
+	uint32_t length = slot->length;
+	unsigned made;
+
+	if (__builtin_expect(completion->status | slot->special |
+			     (completion->flags & (IB_WITH_INVALIDATE | IB_WITH_IMMEDIATE)), 0))
+		return complete_uncommon(evd, ep, ring, slot, completion, event);
+	/* Of a send or write the device need not say the length (ibv_poll_cq(3)). */
+	if (slot->operation >= DAT_DTO_RDMA_READ) {
+		length = completion->byte_len;
+		if (slot->operation == DAT_DTO_RECEIVE)
+			dto_count_received(ep, DCNT_EP_RECV, length);
+	}
+	dto_fill(evd, ep, slot->cookie, DAT_DTO_SUCCESS, length, slot->operation, 0, event);
+	made = event_that_wakes(evd, slot->flags);
+	if (ring)
+		retire(ring, slot);
+	return made;
+}
+
+static unsigned complete_srq(struct dapl_evd *evd, const struct ib_completion *completion,
+			     DAT_EVENT *event)
+{
+	struct dapl_srq *srq = srq_from_id(completion->wr_id);
+	struct dapl_ep *ep = qp_table_find(evd->obj.ia, completion->qp_num);
+
+	if (!srq || !ep)
+		return DTO_SLOT;
+	return DTO_SLOT | complete(evd, ep, NULL, &srq->slots[dto_id_slot(completion->wr_id)],
+				   completion, event);
+}
+
+/* Of another ring than the last one, or of an SRQ. */
+static __attribute__((noinline))
+unsigned complete_other(struct dapl_evd *evd, const struct ib_completion *completion,
+			DAT_EVENT *event)
+{
+	struct dto_ring *ring;
+	struct dapl_ep *ep;
+	uint64_t index;
+
+	if (dto_id_side(completion->wr_id) == DTO_SRQ)
+		return complete_srq(evd, completion, event);
+	ep = poster(completion->wr_id);
+	if (!ep)
+		return 0;
+	ring = dto_id_side(completion->wr_id) == DTO_REQUEST ? &ep->request : &ep->recv;
+	index = completion->wr_id ^ ring->base;
+	if (!ring->slots || index > ring->mask)
+		return 0;
+	evd->last_ring = ring;
+	return complete(evd, ep, ring, &ring->slots[index], completion, event);
+}
+
+unsigned dto_complete(struct dapl_evd *evd, const struct ib_completion *completion,
+		      DAT_EVENT *event)
+{
+	struct dto_ring *ring = evd->last_ring;
+	uint64_t index = completion->wr_id ^ ring->base;
+
+	if (__builtin_expect(index > ring->mask, 0))
+		return complete_other(evd, completion, event);
+	return complete(evd, (struct dapl_ep *)ring->ep, ring, &ring->slots[index], completion,
+			event);
+}
+
+bool dto_is_early(const struct dapl_evd *evd, const struct ib_completion *completion)
+{
+	struct dapl_ep *ep;
+
+	if (completion->status != DAT_DTO_SUCCESS)
+		return false;
+	ep = dto_id_side(completion->wr_id) == DTO_SRQ ?
+	     qp_table_find(evd->obj.ia, completion->qp_num) : poster(completion->wr_id);
+	/* acquire: what the announcement stands for is seen with it */
+	return ep && ep->connect_evd == evd &&
+	       atomic_load_explicit(&ep->unannounced, memory_order_acquire);
+}

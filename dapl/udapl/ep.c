@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Endpoints: where the state is kept, reset, and the end. */
+#include "dapl/udapl/ep.h"
+#include "dapl/udapl/provider.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event)
+{
+	DAT_EP_STATE now = atomic_load_explicit(&ep->state, memory_order_relaxed), next;
+
+	if (!ep_next(now, event, &next))
+		return false;
+	if (next == now)
+		return true;
+	log_at(LOG_TRACE, "ep %p: state %d to %d", (void *)ep, (int)now, (int)next);
+	/* Before the state, so that no completion of the new connection passes as announced. */
+	if (event == EP_CONNECT || event == EP_ACCEPT)
+		atomic_store_explicit(&ep->unannounced, true, memory_order_release);
+	else if (next == DAT_EP_STATE_UNCONNECTED)
+		atomic_store_explicit(&ep->unannounced, false, memory_order_release);
+	/* release: who sees the new state sees what led to it, the QP above all */
+	atomic_store_explicit(&ep->state, next, memory_order_release);
+	return true;
+}
+
+static void detach(struct dapl_ep *ep)
+{
+	struct ep_config config = ep_config_of(ep);
+
+	ep_streams_leave(ep, &config);
+	if (ep->srq)
+		srq_detach(ep->srq);
+	if (ep->pz)
+		obj_release(&ep->pz->obj);
+}
+
+/* Accepts a half-built one; nothing of the EP runs any more. */
+void ep_dispose(struct dapl_ep *ep)
+{
+	ep_qp_destroy(ep);
+	detach(ep);
+	pthread_cond_destroy(&ep->idle);
+	pthread_mutex_destroy(&ep->lock);
+	obj_free(&ep->obj, OBJ_EP);
+}
+
+static void busy_begin_locked(struct dapl_ep *ep)
+{
+	while (ep->busy)
+		pthread_cond_wait(&ep->idle, &ep->lock);
+	ep->busy = true;
+}
+
+static void busy_end_locked(struct dapl_ep *ep)
+{
+	ep->busy = false;
+	pthread_cond_broadcast(&ep->idle);
+}
+
+void ep_forget_peer_locked(struct dapl_ep *ep)
+{
+	ep->remote = (struct sockaddr_storage){ .ss_family = AF_UNSPEC };
+	ep->remote_port = ep->local_port = 0;
+	ep->comm = (DAT_COMM){ 0 };
+	ep->qual = 0;
+	ep->cr = NULL;
+}
+
+static void forget_connection_locked(struct dapl_ep *ep)
+{
+	ep_forget_peer_locked(ep);
+	if (ep->default_depths) {
+		ep->attr.max_rdma_read_in = ep->read_in;
+		ep->attr.max_rdma_read_out = ep->read_out;
+	}
+	ep->private_size = 0;
+	ep->was_up = false;
+	ep->last_wqe_due = false;
+	ep->pending_terminal = false;
+	ep->deadline = CLOCK_NEVER;
+}
+
+static struct ib_conn *conn_take_locked(struct dapl_ep *ep)
+{
+	struct ib_conn *conn = ep->conn;
+
+	ep->conn = NULL;
+	return conn;
+}
+
+/* Nobody but the caller acts on the EP after this; caller has made it busy. */
+static void ep_still(struct dapl_ep *ep, struct ib_conn *conn)
+{
+	ib_conn_destroy(conn);
+	ep_pending_remove(ep);
+	ep_notice_cancel(ep);
+	ep_silence(ep);
+}
+
+/*
+ * Back to UNCONNECTED with a new QP, by the event given. An ending whose event still waited for
+ * room is told no more: the handle begins a new life. Caller has made the EP busy and took its
+ * connection; it is idle on return.
+ */
+static DAT_RETURN ep_refresh(struct dapl_ep *ep, struct ib_conn *conn, enum ep_event event)
+{
+	DAT_RETURN status;
+
+	ep_still(ep, conn);
+	status = ep->pz ? ep_qp_renew(ep) : DAT_SUCCESS;
+	/* once more: the old QP may have reported while it was flushed */
+	ep_silence(ep);
+
+	pthread_mutex_lock(&ep->lock);
+	if (status == DAT_SUCCESS) {
+		forget_connection_locked(ep);
+		atomic_store(&ep->reports, 0);
+		ep_set_state_locked(ep, event);
+	}
+	busy_end_locked(ep);
+	pthread_mutex_unlock(&ep->lock);
+	return status;
+}
+
+DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
+{
+	struct dapl_ep *ep = ep_from(handle);
+	struct ib_conn *conn;
+	DAT_EP_STATE state;
+
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	pthread_mutex_lock(&ep->lock);
+	busy_begin_locked(ep);
+	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+	if (state != DAT_EP_STATE_DISCONNECTED) {
+		busy_end_locked(ep);
+		pthread_mutex_unlock(&ep->lock);
+		return state == DAT_EP_STATE_UNCONNECTED ? DAT_SUCCESS : ep_state_error(state);
+	}
+	conn = conn_take_locked(ep);
+	pthread_mutex_unlock(&ep->lock);
+	return ep_refresh(ep, conn, EP_RESET);
+}
+
+/*
+ * The QP may have been half way to a connection; a DISCONNECTED EP is what is left when there is
+ * no other to be had.
+ */
+void ep_accept_refused(struct dapl_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	busy_begin_locked(ep);
+	pthread_mutex_unlock(&ep->lock);
+	if (ep_refresh(ep, NULL, EP_ACCEPT_REFUSED) == DAT_SUCCESS)
+		return;
+	pthread_mutex_lock(&ep->lock);
+	ep_set_state_locked(ep, EP_ENDED);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/*
+ * A connection that is up hears of the end from the CM; one that is not is refused or given up by
+ * ib_conn_destroy.
+ */
+void ep_destroy(struct dapl_ep *ep)
+{
+	struct ib_conn *conn, *attempt;
+	DAT_EP_STATE state;
+
+	pthread_mutex_lock(&ep->lock);
+	busy_begin_locked(ep);
+	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+	if (ep->conn &&
+	    (state == DAT_EP_STATE_CONNECTED || state == DAT_EP_STATE_DISCONNECT_PENDING))
+		ib_conn_disconnect(ep->conn);
+	ep->last_wqe_due = false;
+	attempt = ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+	conn = conn_take_locked(ep);
+	pthread_mutex_unlock(&ep->lock);
+
+	ib_conn_destroy(attempt);
+	ep_still(ep, conn);
+	obj_hide(&ep->obj, OBJ_EP);
+	ep_qp_destroy(ep);
+	ep_silence(ep);
+	ep_dispose(ep);
+}
+
+DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
+{
+	struct dapl_ep *ep = ep_from(handle);
+	DAT_EP_STATE state;
+	bool retired;
+
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	pthread_mutex_lock(&ep->lock);
+	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+	if (state == DAT_EP_STATE_RESERVED || state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+	    state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING) {
+		pthread_mutex_unlock(&ep->lock);
+		return ep_state_error(state);
+	}
+	retired = obj_retire(&ep->obj);
+	pthread_mutex_unlock(&ep->lock);
+	/* somebody else is freeing it */
+	if (!retired)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ep_destroy(ep);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The active side: an attempt begun, by qualifier, like another endpoint, or by socket address. */
+#include <string.h>
+#include "dapl/udapl/provider.h"
+#include "dapl/udapl/sp.h"
+#include "util/clock.h"
+
+/* What the three calls come to. */
+struct attempt {
+	struct sockaddr_storage remote;	/* with the port */
+	DAT_CONN_QUAL qual;
+	DAT_COMM comm;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT size;
+	const void *data;
+};
+
+static bool is_unicast(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *v6 = (const void *)address;
+	const struct sockaddr_in *v4 = (const void *)address;
+	in_addr_t host;
+
+	if (address->ss_family == AF_INET6)
+		return !IN6_IS_ADDR_MULTICAST(&v6->sin6_addr);
+	host = ntohl(v4->sin_addr.s_addr);
+	return !IN_MULTICAST(host) && host != INADDR_BROADCAST;
+}
+
+/* Old consumers leave the family unset, for which IPv4 was taken. */
+static DAT_RETURN remote_parse(const struct sockaddr *given, sa_family_t local_family,
+			       struct sockaddr_storage *remote)
+{
+	sa_family_t family = given->sa_family == AF_UNSPEC ? AF_INET : given->sa_family;
+
+	*remote = (struct sockaddr_storage){ .ss_family = AF_UNSPEC };
+	if (family != AF_INET && family != AF_INET6)
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	memcpy(remote, given, family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						   sizeof(struct sockaddr_in));
+	remote->ss_family = family;
+	if (!is_unicast(remote))
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	if (family != local_family)
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
+	return DAT_SUCCESS;
+}
+
+/* Whatever port the consumer wrote into an address that comes with a qualifier. */
+static void set_port(struct sockaddr_storage *address, uint16_t port)
+{
+	if (address->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)address)->sin_port = htons(port);
+}
+
+/* Size and pointer stand at neighbouring positions, whose subtypes are given. */
+static DAT_RETURN private_check(const struct dapl_ep *ep, DAT_COUNT size, const void *data,
+				DAT_RETURN_SUBTYPE size_arg, DAT_RETURN_SUBTYPE data_arg)
+{
+	if (size < 0 || (uint32_t)size > ep->obj.ia->attr->max_private_connect)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, size_arg);
+	if (size && !data)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, data_arg);
+	return DAT_SUCCESS;
+}
+
+bool ep_evds_live(const struct dapl_ep *ep)
+{
+	return (!ep->recv_evd || evd_from(ep->recv_evd)) &&
+	       (!ep->request_evd || evd_from(ep->request_evd));
+}
+
+static uint8_t depth(DAT_COUNT wanted)
+{
+	return wanted > UINT8_MAX ? UINT8_MAX : (uint8_t)wanted;
+}
+
+/* An SRQ does not feed an EP without a receive EVD: what is sent there breaks the connection. */
+struct ib_conn_param ep_conn_param(const struct dapl_ep *ep, const void *data, DAT_COUNT size)
+{
+	return (struct ib_conn_param){
+		.responder_resources = depth(ep->attr.max_rdma_read_in),
+		.initiator_depth = depth(ep->attr.max_rdma_read_out),
+		.never_receives = ep->srq && !ep->recv_evd,
+		.data = data,
+		.size = (uint32_t)size,
+	};
+}
+
+void ep_depths_agreed_locked(struct dapl_ep *ep, uint8_t in, uint8_t out)
+{
+	if (!ep->default_depths)
+		return;
+	ep->attr.max_rdma_read_in = in;
+	ep->attr.max_rdma_read_out = out;
+}
+
+static DAT_RETURN start_check_locked(struct dapl_ep *ep)
+{
+	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+
+	if (!ep->pz || !ep_evds_live(ep))
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
+	if (state != DAT_EP_STATE_UNCONNECTED)
+		return ep_state_error(state);
+	return ep->qp ? DAT_SUCCESS : ep_qp_create_locked(ep);
+}
+
+static DAT_RETURN start_locked(struct dapl_ep *ep, const struct attempt *attempt)
+{
+	struct ib_conn_param param = ep_conn_param(ep, attempt->data, attempt->size);
+	DAT_RETURN status;
+
+	ep_set_state_locked(ep, EP_CONNECT);
+	status = ib_conn_connect(ep->obj.ia->device, ep->qp,
+				 (const struct sockaddr *)&attempt->remote, &param, ep, &ep->conn);
+	if (status != DAT_SUCCESS) {
+		ep_set_state_locked(ep, EP_CONNECT_REFUSED);
+		return status;
+	}
+	ep_count_locked(ep, DCNT_EP_CONNECT, 1);
+	ia_count(ep->obj.ia, DCNT_IA_CM_REQ_TX);
+	ep->remote = attempt->remote;
+	ep->remote_port = address_port(&attempt->remote);
+	ep->qual = attempt->qual;
+	ep->comm = attempt->comm;
+	ep->private_size = 0;
+	ep_timer_arm_locked(ep, attempt->timeout == DAT_TIMEOUT_INFINITE ?
+			    CLOCK_NEVER : clock_now() + attempt->timeout * NSEC_PER_USEC);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
+{
+	DAT_RETURN status;
+
+	pthread_mutex_lock(&ep->lock);
+	status = start_check_locked(ep);
+	if (status == DAT_SUCCESS)
+		status = start_locked(ep, attempt);
+	pthread_mutex_unlock(&ep->lock);
+	return status;
+}
+
+DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
+			   DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos,
+			   DAT_CONNECT_FLAGS flags)
+{
+	struct attempt attempt = { .qual = qual, .timeout = timeout, .size = size, .data = data };
+	struct dapl_ep *ep = ep_from(handle);
+	DAT_RETURN status;
+
+	if (!address)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!evd_from(ep->connect_evd))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+	if (!timeout)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	status = remote_parse(address, ep->local.ss_family, &attempt.remote);
+	if (status != DAT_SUCCESS)
+		return status;
+	if (!qual)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	status = private_check(ep, size, data, DAT_INVALID_ARG5, DAT_INVALID_ARG6);
+	if (status != DAT_SUCCESS)
+		return status;
+	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+	set_port(&attempt.remote, qual_port(qual));
+	return start(ep, &attempt);
+}
+
+/* Where `dup` leads. The one EP's lock is given back before the other's is taken. */
+static DAT_RETURN dup_read(struct dapl_ep *dup, struct attempt *attempt)
+{
+	DAT_EP_STATE state;
+
+	pthread_mutex_lock(&dup->lock);
+	state = atomic_load_explicit(&dup->state, memory_order_relaxed);
+	attempt->remote = dup->remote;
+	attempt->qual = dup->qual;
+	attempt->comm = dup->comm;
+	pthread_mutex_unlock(&dup->lock);
+	return state == DAT_EP_STATE_CONNECTED ? DAT_SUCCESS : ep_state_error(state);
+}
+
+DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
+			       DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data,
+			       DAT_QOS qos)
+{
+	struct attempt attempt = { .timeout = timeout, .size = size, .data = data };
+	struct dapl_ep *ep = ep_from(handle), *dup = ep_from(dup_handle);
+	struct sockaddr_storage remote;
+	DAT_RETURN status;
+
+	if (!dup || !ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!timeout)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	status = dup_read(dup, &attempt);
+	if (status != DAT_SUCCESS)
+		return status;
+	if (!evd_from(ep->connect_evd))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+	/* An EP of another IA may be of another family. */
+	status = remote_parse((const struct sockaddr *)&attempt.remote, ep->local.ss_family,
+			      &remote);
+	if (status == DAT_SUCCESS)
+		status = private_check(ep, size, data, DAT_INVALID_ARG4, DAT_INVALID_ARG5);
+	if (status != DAT_SUCCESS)
+		return status;
+	if (qos != DAT_QOS_BEST_EFFORT)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+	set_port(&attempt.remote, qual_port(attempt.qual));
+	return start(ep, &attempt);
+}
+
+/* The address says it all: its port is the peer's, and stands for the qualifier in what follows. */
+DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address,
+				  DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data)
+{
+	struct attempt attempt = { .timeout = timeout, .size = size, .data = data };
+	struct dapl_ep *ep = ep_from(handle);
+	DAT_RETURN status;
+
+	if (!address)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!evd_from(ep->connect_evd))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+	if (!timeout)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	status = remote_parse(address, ep->local.ss_family, &attempt.remote);
+	if (status != DAT_SUCCESS)
+		return status;
+	attempt.qual = address_port(&attempt.remote);
+	if (!attempt.qual)
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	status = private_check(ep, size, data, DAT_INVALID_ARG4, DAT_INVALID_ARG5);
+	if (status != DAT_SUCCESS)
+		return status;
+	attempt.comm = (DAT_COMM){ .domain = attempt.remote.ss_family, .type = SOCK_STREAM };
+	return start(ep, &attempt);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The QP of an endpoint: made from its attributes, emptied into the EVDs, replaced, destroyed. */
+#include <limits.h>
+#include <time.h>
+#include "dapl/udapl/ep.h"
+#include "dapl/udapl/provider.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/settings.h"
+
+#define FLUSH_WAIT (1 * NSEC_PER_SEC)
+
+static uint32_t greatest(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+struct ep_config ep_config_of(const struct dapl_ep *ep)
+{
+	return (struct ep_config){ .pz = ep->pz, .recv_evd = ep->recv_evd,
+				   .request_evd = ep->request_evd, .connect_evd = ep->connect_evd,
+				   .attr = ep->attr };
+}
+
+void ep_config_set_locked(struct dapl_ep *ep, const struct ep_config *config)
+{
+	ep->pz = config->pz;
+	ep->recv_evd = config->recv_evd;
+	ep->request_evd = config->request_evd;
+	ep->connect_evd = config->connect_evd;
+	ep->attr = config->attr;
+}
+
+static struct ib_qp_caps caps_wanted(const struct dapl_ep *ep, const struct ep_config *config)
+{
+	const DAT_EP_ATTR *attr = &config->attr;
+	uint32_t rdma_iov = greatest((uint32_t)attr->max_rdma_read_iov,
+				     (uint32_t)attr->max_rdma_write_iov);
+	const struct dapl_ia *ia = ep->obj.ia;
+	bool recv = config->recv_evd && !ep->srq;
+
+	return (struct ib_qp_caps){
+		.send_wr = (uint32_t)attr->max_request_dtos,
+		.send_sge = greatest((uint32_t)attr->max_request_iov, rdma_iov),
+		.recv_wr = recv ? (uint32_t)attr->max_recv_dtos : 0,
+		.recv_sge = recv ? (uint32_t)attr->max_recv_iov : 0,
+		.inline_data = (uint32_t)setting_for_ia(ia->name, ia->attr->device_name,
+							SET_MAX_INLINE),
+	};
+}
+
+static DAT_COUNT granted(uint32_t value)
+{
+	return value > INT_MAX ? INT_MAX : (DAT_COUNT)value;
+}
+
+/* A query shows what the device gave, and the full queue is that of the query. */
+static void caps_store(struct dapl_ep *ep, const struct ib_qp_caps *caps)
+{
+	DAT_EP_ATTR *attr = &ep->attr;
+
+	ep->caps = *caps;
+	if (ep->request_evd) {
+		attr->max_request_dtos = granted(caps->send_wr);
+		attr->max_request_iov = granted(caps->send_sge);
+	}
+	if (ep->recv_evd && !ep->srq) {
+		attr->max_recv_dtos = granted(caps->recv_wr);
+		attr->max_recv_iov = granted(caps->recv_sge);
+	}
+}
+
+static DAT_RETURN side_cq(struct dapl_ia *ia, struct dapl_evd *evd, struct ib_cq **cq)
+{
+	if (!evd)
+		return ia_no_cq(ia, cq);
+	*cq = evd->cq;
+	return DAT_SUCCESS;
+}
+
+/*
+ * Without a receive EVD a QP is not joined to the SRQ either: a buffer that it took would never
+ * come back, since nobody reads the CQ that stands in for the EVD.
+ */
+static DAT_RETURN qp_make(struct dapl_ep *ep, const struct ep_config *config,
+			  struct ib_qp_caps *caps, struct ib_qp **qp)
+{
+	struct dapl_ia *ia = ep->obj.ia;
+	struct ib_srq *srq = ep->srq && config->recv_evd ? ep->srq->srq : NULL;
+	struct ib_cq *send_cq, *recv_cq;
+	struct ib_qp *new;
+	DAT_RETURN status;
+
+	*caps = caps_wanted(ep, config);
+	status = side_cq(ia, config->request_evd, &send_cq);
+	if (status == DAT_SUCCESS)
+		status = side_cq(ia, config->recv_evd, &recv_cq);
+	if (status == DAT_SUCCESS)
+		status = ib_qp_create(config->pz->pd, send_cq, recv_cq, srq, caps, ep, &new);
+	if (status != DAT_SUCCESS)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	status = qp_table_set(ia, ib_qp_num(new), ep);
+	if (status != DAT_SUCCESS) {
+		ib_qp_destroy(new);
+		return status;
+	}
+	*qp = new;
+	return DAT_SUCCESS;
+}
+
+static void qp_unmake(struct dapl_ep *ep, struct ib_qp *qp)
+{
+	qp_table_clear(ep->obj.ia, ib_qp_num(qp));
+	ib_qp_destroy(qp);
+}
+
+void ep_qp_discard(struct dapl_ep *ep, struct ep_qp_parts *parts)
+{
+	dto_ring_free(&parts->request, NULL);
+	dto_ring_free(&parts->recv, NULL);
+	if (parts->qp)
+		qp_unmake(ep, parts->qp);
+	parts->qp = NULL;
+}
+
+DAT_RETURN ep_qp_prepare(struct dapl_ep *ep, const struct ep_config *config,
+			 struct ep_qp_parts *parts)
+{
+	bool recv = config->recv_evd && !ep->srq;
+	DAT_RETURN status;
+
+	*parts = (struct ep_qp_parts){ .qp = NULL };
+	if (!config->pz)
+		return DAT_SUCCESS;
+	status = qp_make(ep, config, &parts->caps, &parts->qp);
+	if (status == DAT_SUCCESS)
+		status = dto_ring_init(&parts->request,
+				       config->request_evd ? parts->caps.send_wr : 0);
+	if (status == DAT_SUCCESS)
+		status = dto_ring_init(&parts->recv, recv ? parts->caps.recv_wr : 0);
+	if (status != DAT_SUCCESS)
+		ep_qp_discard(ep, parts);
+	return status;
+}
+
+static void post_locks_take(struct dapl_ep *ep)
+{
+	lock_take(&ep->post_lock);
+	lock_take(&ep->recv_lock);
+}
+
+static void post_locks_give(struct dapl_ep *ep)
+{
+	lock_give(&ep->recv_lock);
+	lock_give(&ep->post_lock);
+}
+
+/* The EP has no QP and no rings before. */
+static void parts_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts)
+{
+	post_locks_take(ep);
+	ep->request = parts->request;
+	ep->recv = parts->recv;
+	dto_ring_name(&ep->request, DTO_REQUEST, &ep->obj);
+	dto_ring_name(&ep->recv, DTO_RECV, &ep->obj);
+	if (parts->qp)
+		caps_store(ep, &parts->caps);
+	ep->qp = parts->qp;
+	post_locks_give(ep);
+	if (ep->qp)
+		log_at(LOG_TRACE, "ep %p: qp 0x%x, %u requests, %u receives, %u bytes inline",
+		       (void *)ep, ib_qp_num(ep->qp), ep->caps.send_wr, ep->caps.recv_wr,
+		       ep->caps.inline_data);
+}
+
+DAT_RETURN ep_qp_create_locked(struct dapl_ep *ep)
+{
+	struct ep_config config = ep_config_of(ep);
+	struct ep_qp_parts parts;
+	DAT_RETURN status = ep_qp_prepare(ep, &config, &parts);
+
+	if (status == DAT_SUCCESS)
+		parts_install_locked(ep, &parts);
+	return status;
+}
+
+/* Nothing more is posted to the QP, which is returned. */
+static struct ib_qp *qp_take(struct dapl_ep *ep)
+{
+	struct ib_qp *qp;
+
+	post_locks_take(ep);
+	qp = ep->qp;
+	ep->qp = NULL;
+	post_locks_give(ep);
+	return qp;
+}
+
+static void rings_free(struct dapl_ep *ep)
+{
+	dto_ring_free(&ep->request, ep->request_evd);
+	dto_ring_free(&ep->recv, ep->recv_evd);
+}
+
+void ep_drain(struct dapl_ep *ep)
+{
+	if (ep->request_evd)
+		evd_drain(ep->request_evd);
+	if (ep->recv_evd && ep->recv_evd != ep->request_evd)
+		evd_drain(ep->recv_evd);
+}
+
+/*
+ * Completions of the QP that are still to come belong to nobody: those of SRQ buffers only give
+ * the buffer's slot back.
+ */
+static void qp_hide(struct dapl_ep *ep, struct ib_qp *qp)
+{
+	qp_table_clear(ep->obj.ia, ib_qp_num(qp));
+	rmr_ep_ended(ep);
+	post_locks_take(ep);
+	obj_next_generation(&ep->obj);
+	post_locks_give(ep);
+	dto_forget(ep->request_evd);
+	dto_forget(ep->recv_evd);
+}
+
+/*
+ * The device says when a QP in error has given the last buffer of the SRQ back; not each device
+ * does (rxe), so the wait has an end.
+ */
+static bool holds_buffers(struct dapl_ep *ep)
+{
+	return ep->srq && ep->recv_evd && ep->was_up &&
+	       /* acquire: what the device completed before it said so is found in the CQ */
+	       !(atomic_load_explicit(&ep->reports, memory_order_acquire) & EP_REPORT_LAST_WQE) &&
+	       clock_now() < ep->error_since + FLUSH_WAIT;
+}
+
+static bool flushed(struct dapl_ep *ep)
+{
+	return !dto_ring_outstanding(&ep->request) && !dto_ring_outstanding(&ep->recv) &&
+	       !holds_buffers(ep);
+}
+
+/*
+ * Until all that the QP held is in the EVDs, which may be full, or for about a second after it
+ * went to error.
+ */
+static void qp_flush(struct dapl_ep *ep, struct ib_qp *qp, bool (*done)(struct dapl_ep *ep))
+{
+	uint64_t deadline = clock_now() + FLUSH_WAIT;
+	struct timespec pause = { .tv_nsec = 20 * NSEC_PER_USEC };
+	bool over;
+
+	ib_qp_error(qp);
+	for (;;) {
+		over = done(ep);
+		ep_drain(ep);
+		if (over || done(ep))
+			break;
+		if (clock_now() >= deadline) {
+			log_at(LOG_WARN,
+			       "ep %p: qp 0x%x holds %u requests and %u receives after a second",
+			       (void *)ep, ib_qp_num(qp), dto_ring_outstanding(&ep->request),
+			       dto_ring_outstanding(&ep->recv));
+			break;
+		}
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < (long)NSEC_PER_MSEC)
+			pause.tv_nsec *= 2;
+	}
+	ep_drain(ep);
+}
+
+static bool gave_buffers_back(struct dapl_ep *ep)
+{
+	return !holds_buffers(ep);
+}
+
+void ep_qp_destroy(struct dapl_ep *ep)
+{
+	struct ib_qp *qp = qp_take(ep);
+
+	if (qp) {
+		qp_hide(ep, qp);
+		if (holds_buffers(ep))
+			qp_flush(ep, qp, gave_buffers_back);
+		ib_qp_destroy(qp);
+	}
+	rings_free(ep);
+}
+
+/*
+ * The new QP is made before the old one goes, so that it has another number: the peer's CM may
+ * still know the old one as stale. A device that has no QP to spare gets its old one back first.
+ */
+DAT_RETURN ep_qp_renew(struct dapl_ep *ep)
+{
+	struct ep_config config = ep_config_of(ep);
+	struct ep_qp_parts parts = { .qp = NULL };
+	struct ib_qp *old = qp_take(ep);
+	DAT_RETURN status;
+
+	if (old) {
+		qp_flush(ep, old, flushed);
+		ep_qp_prepare(ep, &config, &parts);
+		qp_hide(ep, old);
+		rings_free(ep);
+		ib_qp_destroy(old);
+	}
+	status = parts.qp ? DAT_SUCCESS : ep_qp_prepare(ep, &config, &parts);
+	if (status != DAT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&ep->lock);
+	parts_install_locked(ep, &parts);
+	pthread_mutex_unlock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+struct ib_qp *ep_qp_swap_locked(struct dapl_ep *ep, const struct ep_config *config,
+				const struct ep_qp_parts *parts)
+{
+	struct ib_qp *old = qp_take(ep);
+
+	if (old) {
+		qp_flush(ep, old, flushed);
+		qp_hide(ep, old);
+	}
+	rings_free(ep);
+	ep_config_set_locked(ep, config);
+	parts_install_locked(ep, parts);
+	return old;
+}

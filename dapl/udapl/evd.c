@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The event dispatcher: creation, query, end, and the calls that need no sleep. */
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <dat2/dat_ib_extensions.h>
+#include "dapl/udapl/dto.h"
+#include "dapl/udapl/evd.h"
+#include "dapl/udapl/provider.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/settings.h"
+
+#define FLAGS_WITH_CQ (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_IB_EVD_EXTENSION_FLAG)
+#define FLAGS_KNOWN (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | DAT_IB_EVD_EXTENSION_FLAG)
+
+/*
+ * Consumers size EVDs tightly; a CQ that overflows is lost for good, so it gets some room of its
+ * own.
+ */
+#define CQ_ENTRIES_LEAST 64
+
+_Static_assert(offsetof(struct dapl_evd, ready) - offsetof(struct dapl_evd, special) ==
+	       sizeof(uint64_t) - 1, "one word says that nothing is special");
+
+static DAT_RETURN evd_build(struct dapl_evd *evd)
+{
+	const struct ib_attr *attr = evd->obj.ia->attr;
+	uint32_t entries = (uint32_t)evd->qlen, size = 1;
+	DAT_RETURN status;
+
+	if (!evd->no_cq) {
+		if (entries < CQ_ENTRIES_LEAST)
+			entries = CQ_ENTRIES_LEAST;
+		if (entries > attr->max_cqe)
+			entries = attr->max_cqe;
+		status = ib_cq_create(evd->obj.ia->device, (int)entries, evd, &evd->cq);
+		if (status != DAT_SUCCESS)
+			return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+		evd->completions_max = (uint32_t)ib_cq_entries(evd->cq);
+	}
+	/* One more for the overflow event of an async EVD. */
+	while (size < (uint32_t)evd->qlen + evd->completions_max + 1)
+		size <<= 1;
+	evd->ring = calloc(size, sizeof(*evd->ring));
+	if (!evd->ring)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	evd->ring_mask = size - 1;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
+		      struct dapl_evd **evd)
+{
+	struct dapl_evd *new = obj_new(ia, OBJ_EVD);
+	DAT_RETURN status;
+
+	if (!new)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	new->qlen = qlen;
+	new->flags = flags;
+	new->enabled = true;
+	new->spin = (uint64_t)setting_for_ia(ia->name, ia->attr->device_name, SET_SPIN_US) *
+		    NSEC_PER_USEC;
+	new->last_ring = &dto_no_ring;
+	new->no_cq = !(flags & (unsigned)FLAGS_WITH_CQ);
+	new->merged = !new->no_cq && flags & DAT_EVD_CONNECTION_FLAG;
+	status = evd_build(new);
+	if (status != DAT_SUCCESS) {
+		evd_destroy(new);
+		return status;
+	}
+	obj_publish(&new->obj, OBJ_EVD);
+	*evd = new;
+	return DAT_SUCCESS;
+}
+
+static bool has_waiter(struct dapl_evd *evd)
+{
+	bool waiter;
+
+	lock_take(&evd->lock);
+	waiter = evd->waiter;
+	lock_give(&evd->lock);
+	return waiter;
+}
+
+/* The waiter sees `dying` and leaves; it raises `left` under the lock. */
+static void wait_out(struct dapl_evd *evd)
+{
+	struct pollfd fd = { .fd = wakefd_get(&evd->left), .events = POLLIN };
+
+	wakefd_raise(&evd->wake);
+	while (has_waiter(evd)) {
+		if (fd.fd >= 0)
+			poll(&fd, 1, -1);
+		else
+			sched_yield();
+	}
+}
+
+/* Accepts a half-built one. When the device keeps the CQ the EVD is as before. */
+static DAT_RETURN evd_end(struct dapl_evd *evd)
+{
+	DAT_RETURN status;
+
+	lock_take(&evd->lock);
+	evd->dying = true;
+	lock_give(&evd->lock);
+	wait_out(evd);
+	evd_pause_cno(evd);
+
+	lock_take(&evd->lock);
+	if (evd->ring)
+		evd_discard_locked(evd);
+	evd->due = 0;
+	lock_give(&evd->lock);
+	status = ib_cq_destroy(evd->cq);
+
+	lock_take(&evd->lock);
+	if (status != DAT_SUCCESS) {
+		evd->dying = false;
+		lock_give(&evd->lock);
+		evd_resume_cno(evd);
+		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	}
+	evd->cq = NULL;
+	lock_give(&evd->lock);
+	evd_leave_cno(evd);
+	free(evd->ring);
+	evd->ring = NULL;
+	wakefd_close(&evd->wake);
+	wakefd_close(&evd->left);
+	return DAT_SUCCESS;
+}
+
+void evd_destroy(struct dapl_evd *evd)
+{
+	bool referred;
+
+	if (evd_end(evd) != DAT_SUCCESS)
+		log_at(LOG_ERROR, "evd %p: its CQ is left to the device", (void *)evd);
+	obj_hide(&evd->obj, OBJ_EVD);
+	/*
+	 * Endpoints of another IA may send their connection events here: what they post is
+	 * dropped.
+	 */
+	lock_take(&evd->lock);
+	referred = evd->dto_streams || evd->other_streams;
+	evd->dying = true;
+	evd->zombie = referred;
+	lock_give(&evd->lock);
+	if (!referred)
+		obj_free(&evd->obj, OBJ_EVD);
+}
+
+DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno_handle,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_handle)
+{
+	struct dapl_ia *ia = ia_from(ia_handle);
+	struct dapl_cno *cno = cno_from(cno_handle);
+	struct dapl_evd *evd;
+	DAT_RETURN status;
+
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (min_qlen <= 0)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if ((uint32_t)min_qlen > ia->attr->max_cqe)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	if (cno_handle && !cno)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (!flags || (unsigned)flags & ~(unsigned)FLAGS_KNOWN)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (!evd_handle)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+
+	status = evd_create(ia, min_qlen, flags, &evd);
+	if (status != DAT_SUCCESS)
+		return status;
+	status = evd_set_cno(evd, cno);
+	if (status != DAT_SUCCESS) {
+		evd_destroy(evd);
+		return status;
+	}
+	*evd_handle = evd;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
+{
+	static const DAT_EVD_STATE configuration[] = {
+		[EVD_THRESHOLD] = DAT_EVD_STATE_CONFIG_THRESHOLD,
+		[EVD_UNSIGNALLED] = DAT_EVD_STATE_CONFIG_NOTIFY,
+		[EVD_SOLICITED] = DAT_EVD_STATE_CONFIG_SOLICITED,
+	};
+	struct dapl_evd *evd = evd_from(handle);
+	DAT_EVD_PARAM now = { 0 };
+
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (mask & ~DAT_EVD_FIELD_ALL)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+
+	now.ia_handle = ia_handle(evd->obj.ia);
+	now.evd_flags = evd->flags;
+	lock_take(&evd->lock);
+	now.evd_qlen = evd->qlen;
+	now.evd_state = (evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
+			(evd->unwaitable ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE) |
+			configuration[evd->class];
+	now.cno_handle = evd->cno;
+	lock_give(&evd->lock);
+	*param = now;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_evd_free(DAT_EVD_HANDLE handle)
+{
+	struct dapl_evd *evd = evd_from(handle);
+	DAT_RETURN status;
+
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!obj_retire(&evd->obj))
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
+
+	status = evd_end(evd);
+	if (status != DAT_SUCCESS) {
+		obj_unretire(&evd->obj);
+		return status;
+	}
+	obj_free(&evd->obj, OBJ_EVD);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
+{
+	struct dapl_evd *evd = evd_from(handle);
+	DAT_EVENT copy = { .event_number = DAT_SOFTWARE_EVENT };
+
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+
+	copy.event_data.software_event_data = event->event_data.software_event_data;
+	memcpy(copy.event_extension_data, event->event_extension_data,
+	       sizeof(copy.event_extension_data));
+	return evd_post(evd, &copy) ? DAT_SUCCESS : DAT_ERROR(DAT_QUEUE_FULL, 0);
+}
+
+static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
+{
+	struct dapl_evd *evd = evd_from(handle);
+	bool wake;
+
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	lock_take(&evd->lock);
+	evd->unwaitable = unwaitable;
+	wake = evd->waiter && unwaitable;
+	lock_give(&evd->lock);
+	if (wake)
+		wakefd_raise(&evd->wake);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_evd_set_unwaitable(DAT_EVD_HANDLE handle)
+{
+	return set_unwaitable(handle, true);
+}
+
+DAT_RETURN dapl_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
+{
+	return set_unwaitable(handle, false);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The event dispatcher: a bounded queue of events over a CQ, and the one way to sleep on it. */
+#ifndef DAPL_EVD_H
+#define DAPL_EVD_H
+
+#include "dapl/udapl/cno.h"
+#include "dapl/udapl/dto.h"
+#include "util/lock.h"
+#include "util/wakefd.h"
+
+/*
+ * What completion streams on the EVD agreed on (DAT 2.0, SRQ endpoint creation, generalised): set
+ * by the first stream that attaches, dropped with the last. DEFAULT and EVD_THRESHOLD are one
+ * class.
+ */
+enum evd_class { EVD_THRESHOLD, EVD_UNSIGNALLED, EVD_SOLICITED };
+
+struct evd_entry {
+	DAT_EVENT event;
+	uint64_t srq_id;		/* SRQ slot to give back with it (dto_id); 0: none */
+	bool software;			/* came through evd_post: counts against qlen */
+};
+
+/*
+ * Order of events: the CQ is emptied into the ring before anything else enters the ring, so
+ * completions still in the CQ are younger than all that is in the ring. The ring holds qlen
+ * software-side events beside a whole CQ.
+ *
+ * A completion that beats the ESTABLISHED of its own connection to an EVD that carries both is
+ * held back, and with it what is behind it in the CQ, until that event (or the end of the attempt)
+ * is in the ring.
+ */
+struct dapl_evd {
+	struct obj obj;			/* users: EPs (one per stream), service points, IAs */
+	struct lock lock;		/* all below unless said; only SRQ locks are inside it */
+	struct ib_cq *cq;		/* constant; NULL without DTO or RMR_BIND flag */
+	uint64_t spin;			/* nanoseconds before a first sleep; constant */
+	DAT_EVD_FLAGS flags;		/* constant */
+	DAT_COUNT qlen;			/* the largest threshold, and room for software events */
+	struct evd_entry *ring;
+	uint32_t ring_mask, head, tail;	/* free-running; tail - head entries are queued */
+	uint32_t software;		/* entries in the ring that came through evd_post */
+	uint32_t completions_max;	/* entries that may come from the CQ */
+	struct dto_ring *last_ring;	/* of the last completion, see dto_forget */
+	struct ib_completion held;
+	union {
+		struct {
+			bool waiter;	/* a thread owns the wait right */
+			bool broken;	/* its CQ is */
+			bool holding;
+			bool queued;	/* the ring is not empty */
+			bool unwaitable, dying;
+			bool merged : 1;	/* with connection events; constant */
+			bool no_cq : 1;		/* constant */
+			bool ready;	/* on its CNO's ready list; both locks */
+		};
+		uint64_t special;	/* none of these: the next event is the CQ's next */
+	};
+	bool enabled;
+	bool zombie;			/* destroyed by an abrupt close, others refer to it */
+	bool overflowed;		/* this episode's overflow was reported */
+	bool room_wanted;		/* an event was refused: one that leaves is news */
+	unsigned due;			/* what evd_unlock has to see to: */
+#define EVD_DUE_ROOM   1u		/* async_room and ep_room */
+#define EVD_DUE_BROKEN 2u		/* the CQ failed: news for the async EVD */
+#define EVD_DUE_TRIGGER 4u		/* evd_trigger */
+#define EVD_DUE_UNREADY 8u		/* evd_unready */
+	bool may_return;		/* a notification event came since the decision to sleep */
+	bool news;			/* one entered the ring since the last look for the CNO */
+	bool armed;			/* the CQ reports its next completion to the waiter */
+	DAT_COUNT need;			/* the waiter's threshold */
+	struct wakefd wake;		/* raised by software events, set_unwaitable, free */
+	struct wakefd left;		/* raised by a waiter that leaves a dying EVD */
+	struct dapl_cno *cno;		/* both locks; see cno.h */
+	TAILQ_ENTRY(dapl_evd) cno_link, ready_link;	/* the CNO's lock */
+	struct evd_counters counters;
+	/* stream agreement */
+	enum evd_class class;
+	unsigned dto_streams;		/* request and recv streams attached */
+	unsigned other_streams;		/* connection, CR, async */
+};
+
+static inline struct dapl_evd *evd_from(DAT_EVD_HANDLE handle)
+{
+	return obj_from(handle, OBJ_EVD);
+}
+
+static inline void evd_tally_locked(struct dapl_evd *evd, DAT_EVD_COUNTERS which)
+{
+	counter_add_locked(&evd->counters.value[which], 1);
+}
+
+DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
+		      struct dapl_evd **evd);	/* published */
+/* Accepts a half-built one. Wakes a waiter and waits until it is out. */
+void evd_destroy(struct dapl_evd *evd);
+
+/*
+ * Queues a software-side event (connection, CR, async, software) behind everything the CQ already
+ * holds for it, and wakes who is to be woken. false: the queue is full, the event is not queued,
+ * and the caller handles it as its stream's overflow rule says. `event->evd_handle` is filled in
+ * here.
+ */
+bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event);
+/* The same, and reports an overflow episode to the async EVD. */
+bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event);
+/* Moves completions from the CQ into the ring as far as there is room; caller holds no EVD lock. */
+void evd_drain(struct dapl_evd *evd);
+void evd_drain_locked(struct dapl_evd *evd);
+DAT_COUNT evd_count_locked(const struct dapl_evd *evd);	/* after a drain: the pending count */
+/*
+ * What a consumer's call takes: the next event, from the ring or straight from the CQ. false:
+ * none.
+ */
+bool evd_take_locked(struct dapl_evd *evd, DAT_EVENT *event);
+bool evd_take_uncommon_locked(struct dapl_evd *evd, unsigned made, DAT_EVENT *event);
+
+/* The CQ's next; counts when the device is asked. */
+static inline const struct ib_completion *evd_cq_next_locked(struct dapl_evd *evd)
+{
+	bool asked = ib_cq_store_is_empty(evd->cq);
+	const struct ib_completion *completion = ib_cq_next(evd->cq);
+
+	if (asked)
+		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL);
+	if (asked && completion)
+		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL_FOUND);
+	return completion;
+}
+
+/* The same for an EVD with nothing special: most completions make one event and need no more. */
+static inline bool evd_take_plain_locked(struct dapl_evd *evd, DAT_EVENT *event)
+{
+	const struct ib_completion *completion = evd_cq_next_locked(evd);
+	unsigned made;
+
+	if (!completion)
+		return false;
+	made = dto_complete(evd, completion, event);
+	return __builtin_expect(made == (DTO_EVENT | DTO_NOTIFY), 1) ||
+	       evd_take_uncommon_locked(evd, made, event);
+}
+
+void evd_discard_locked(struct dapl_evd *evd);	/* all that could be taken, SRQ slots given back */
+void evd_settle(struct dapl_evd *evd, unsigned due);	/* no EVD lock held */
+
+/* Gives the lock back after anything that may have taken from the CQ or the ring. */
+static inline void evd_unlock(struct dapl_evd *evd)
+{
+	unsigned due = evd->due;
+
+	if (__builtin_expect(!due, 1)) {
+		lock_give(&evd->lock);
+		return;
+	}
+	evd->due = 0;
+	lock_give(&evd->lock);
+	evd_settle(evd, due);
+}
+
+void evd_broken(struct dapl_evd *evd);	/* its CQ overflowed: ERROR state, sleeper woken */
+
+enum evd_stream { EVD_STREAM_REQUEST, EVD_STREAM_RECV, EVD_STREAM_SRQ_RECV, EVD_STREAM_OTHER };
+/*
+ * Attaches a stream with the EP's completion flags for that side, taking a reference on the EVD.
+ * false: the flags do not agree with the other streams; nothing changed. EVD may be NULL (true).
+ */
+bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags);
+void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags);
+
+#endif

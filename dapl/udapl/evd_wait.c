@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * Waiting for events: look, arm, look again, sleep; one mechanism for all that can happen to an
+ * EVD.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include "dapl/udapl/evd.h"
+#include "dapl/udapl/provider.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* One thread inside a wait that does not succeed at once; it owns the EVD's wait right. */
+struct sleeper {
+	struct dapl_evd *evd;
+	uint64_t deadline;
+	int cancel_state;		/* the consumer's, in force only while asleep */
+	struct pollfd fds[2];		/* wake, then the channel if there is a CQ */
+};
+
+static DAT_RETURN check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
+{
+	if (evd->dying)
+		return DAT_ERROR(DAT_ABORT, 0);
+	if (evd->broken && evd->head == evd->tail && !evd->holding)
+		return DAT_ERROR(DAT_INVALID_STATE, 0);
+	if (evd->unwaitable)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+	if (evd->waiter)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+	if (threshold > 1 && evd->class != EVD_THRESHOLD)
+		return DAT_ERROR(DAT_INVALID_STATE, evd->class == EVD_UNSIGNALLED ?
+				 DAT_INVALID_STATE_EVD_CONFIG_NOTIFY :
+				 DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN take_first_locked(struct dapl_evd *evd, DAT_EVENT *event, DAT_COUNT *more)
+{
+	evd_take_locked(evd, event);
+	*more = evd_count_locked(evd);
+	return DAT_SUCCESS;
+}
+
+/* What a look at the EVD says, WAIT_ON when the thread has to go on waiting. */
+#define WAIT_ON UINT32_MAX
+
+static DAT_RETURN look_locked(const struct sleeper *self, DAT_EVENT *event, DAT_COUNT *more)
+{
+	struct dapl_evd *evd = self->evd;
+	bool enough, over;
+
+	evd_drain_locked(evd);
+	enough = evd_count_locked(evd) >= evd->need;
+	if (enough && evd->may_return)
+		return take_first_locked(evd, event, more);
+	if (evd->dying)
+		return DAT_ERROR(DAT_ABORT, 0);
+	if (evd->unwaitable)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+	if (evd->broken && !enough)
+		return DAT_ERROR(DAT_INVALID_STATE, 0);
+	over = self->deadline != CLOCK_NEVER && clock_now() >= self->deadline;
+	if (over && enough)
+		return take_first_locked(evd, event, more);
+	if (over) {
+		*more = evd_count_locked(evd);
+		return DAT_TIMEOUT_EXPIRED;	/* no failure: without a class */
+	}
+	return WAIT_ON;
+}
+
+/* What came in the gap triggers the CNO; of `known` events the consumer has been told. */
+static void leave_locked(struct dapl_evd *evd, DAT_COUNT known)
+{
+	evd->waiter = false;
+	if (evd->dying)
+		wakefd_raise(&evd->left);
+	evd_look_locked(evd, known);
+}
+
+static void leave_cancelled(void *arg)
+{
+	struct dapl_evd *evd = arg;
+
+	lock_take(&evd->lock);
+	leave_locked(evd, 0);
+	evd_unlock(evd);
+}
+
+/*
+ * Cancellation, even an asynchronous one, can hit the thread only in here, where it holds nothing
+ * but the wait right.
+ */
+static int sleep_cancellable(struct sleeper *self)
+{
+	bool ends = self->deadline != CLOCK_NEVER;
+	struct timespec left = { 0 };
+	int n, error;
+
+	if (ends)
+		left = clock_left(self->deadline);
+	pthread_cleanup_push(leave_cancelled, self->evd);
+	pthread_setcancelstate(self->cancel_state, NULL);
+	n = ppoll(self->fds, self->evd->cq ? 2 : 1, ends ? &left : NULL, NULL);
+	error = n < 0 ? errno : 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cleanup_pop(0);
+	return error;
+}
+
+/* Sleeps without the lock. WAIT_ON, or how the wait ends. */
+static DAT_RETURN doze_locked(struct sleeper *self, DAT_COUNT *more)
+{
+	struct dapl_evd *evd = self->evd;
+	DAT_COUNT missing = evd->need - evd_count_locked(evd);
+	bool fired = false, failed;
+	int error;
+
+	/*
+	 * Cleared together with the decision to sleep, under the lock: what arrives from now on
+	 * says itself whether it may end the sleep.
+	 */
+	evd->may_return = false;
+	evd_tally_locked(evd, DCNT_EVD_WAIT_BLOCKED);
+	self->fds[0].revents = self->fds[1].revents = 0;
+	evd_unlock(evd);
+	if (evd->cq)
+		ib_cq_moderate(evd->cq, missing > 1 ? (uint32_t)missing : 1);
+	error = sleep_cancellable(self);
+	if (!error && self->fds[1].revents & POLLIN)
+		fired = ib_cq_collect(evd->cq);
+	if (!error && self->fds[0].revents & POLLIN)
+		wakefd_clear(&evd->wake);
+	failed = (error && error != EINTR) ||
+		 (self->fds[0].revents | self->fds[1].revents) & (POLLERR | POLLNVAL);
+	if (failed)
+		log_at(LOG_ERROR, "evd %p: ppoll: %s", (void *)evd,
+		       error ? strerror(error) : "a descriptor failed");
+	lock_take(&evd->lock);
+	if (fired) {
+		evd_tally_locked(evd, DCNT_EVD_WAIT_NOTIFY);
+		evd->armed = false;
+		/* Which completion was the solicited one the device does not say. */
+		evd->may_return |= evd->class == EVD_SOLICITED;
+	}
+	if (failed)
+		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	if (error == EINTR) {
+		evd_drain_locked(evd);
+		*more = evd_count_locked(evd);
+		return DAT_INTERRUPTED_CALL;	/* no failure: without a class */
+	}
+	return WAIT_ON;
+}
+
+/*
+ * Looks for a bounded time before the first sleep, which is worth it where a completion is soon
+ * and a processor is free.
+ */
+static DAT_RETURN spin_locked(const struct sleeper *self, DAT_EVENT *event, DAT_COUNT *more)
+{
+	uint64_t until = clock_now() + self->evd->spin;
+	DAT_RETURN status;
+
+	for (;;) {
+		status = look_locked(self, event, more);
+		if (status != WAIT_ON || clock_now() >= until)
+			return status;
+		evd_unlock(self->evd);
+		cpu_relax();
+		lock_take(&self->evd->lock);
+	}
+}
+
+static DAT_RETURN sleep_locked(struct sleeper *self, DAT_EVENT *event, DAT_COUNT *more)
+{
+	struct dapl_evd *evd = self->evd;
+	DAT_RETURN status;
+
+	evd->may_return = true;		/* before the first sleep any event counts */
+	evd->armed = false;
+	status = spin_locked(self, event, more);
+	while (status == WAIT_ON) {
+		if (evd->cq && !evd->armed) {
+			if (ib_cq_arm(evd->cq, evd->class == EVD_SOLICITED) != DAT_SUCCESS)
+				return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+			evd->armed = true;
+		} else {
+			status = doze_locked(self, more);
+		}
+		if (status == WAIT_ON)
+			status = look_locked(self, event, more);
+	}
+	return status;
+}
+
+/* The wait's result tells how many events are left. */
+static bool status_counts(DAT_RETURN status)
+{
+	return status == DAT_SUCCESS || status == DAT_TIMEOUT_EXPIRED ||
+	       status == DAT_INTERRUPTED_CALL;
+}
+
+static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			    DAT_EVENT *event, DAT_COUNT *more)
+{
+	struct sleeper self = { .evd = evd, .deadline = CLOCK_NEVER };
+	DAT_RETURN status;
+
+	if (timeout != DAT_TIMEOUT_INFINITE)
+		self.deadline = clock_now() + timeout * NSEC_PER_USEC;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &self.cancel_state);
+	self.fds[0] = (struct pollfd){ .fd = wakefd_get(&evd->wake), .events = POLLIN };
+	self.fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1, .events = POLLIN };
+	lock_take(&evd->lock);
+	status = check_locked(evd, threshold);
+	if (status == DAT_SUCCESS && self.fds[0].fd < 0) {
+		log_at(LOG_ERROR, "evd %p: eventfd: %s", (void *)evd, strerror(errno));
+		status = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	}
+	if (status == DAT_SUCCESS) {
+		evd->waiter = true;
+		evd->need = threshold;
+		status = sleep_locked(&self, event, more);
+		leave_locked(evd, status_counts(status) ? *more : 0);
+	}
+	evd_unlock(evd);
+	pthread_setcancelstate(self.cancel_state, NULL);
+	return status;
+}
+
+/* With anything but a completion at hand. Caller holds the lock, which is given back. */
+static __attribute__((noinline)) DAT_RETURN wait_special(struct dapl_evd *evd, DAT_TIMEOUT timeout,
+							 DAT_COUNT threshold, DAT_EVENT *event,
+							 DAT_COUNT *more)
+{
+	DAT_RETURN status;
+
+	if (threshold <= 0 || threshold > evd->qlen)
+		status = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	else
+		status = check_locked(evd, threshold);
+	if (status != DAT_SUCCESS) {
+		lock_give(&evd->lock);
+		return status;
+	}
+	evd_drain_locked(evd);
+	if (evd_count_locked(evd) >= threshold) {
+		status = take_first_locked(evd, event, more);
+	} else if (!timeout) {
+		*more = evd_count_locked(evd);
+		status = DAT_TIMEOUT_EXPIRED;	/* no failure: without a class */
+	} else {
+		evd_unlock(evd);
+		return wait_slow(evd, timeout, threshold, event, more);
+	}
+	evd_unlock(evd);
+	return status;
+}
+
+DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *more)
+{
+	struct dapl_evd *evd = handle;
+
+	if (__builtin_expect(!obj_is(handle, OBJ_EVD), 0))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (__builtin_expect(!event, 0))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (__builtin_expect(!more, 0))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+
+	lock_take(&evd->lock);
+	evd_tally_locked(evd, DCNT_EVD_WAIT);
+	/* One completion goes straight to the caller; what is behind it has to be counted. */
+	if (__builtin_expect(!evd->special, 1) && threshold == 1 &&
+	    evd_take_plain_locked(evd, event)) {
+		evd_drain_locked(evd);
+		*more = evd_count_locked(evd);
+		evd_unlock(evd);
+		return DAT_SUCCESS;
+	}
+	return wait_special(evd, timeout, threshold, event, more);
+}

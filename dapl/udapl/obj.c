@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Type-stable pools: one for each kind of object, slots found by index without a lock. */
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/udapl/evd.h"
+#include "dapl/udapl/mem.h"
+#include "dapl/udapl/sp.h"
+
+/* Chunk k holds CHUNK_FIRST << k slots, so an index says its chunk by its highest bit. */
+#define CHUNK_FIRST_BITS 4
+#define CHUNK_FIRST (1u << CHUNK_FIRST_BITS)
+#define CHUNKS 16			/* 2^20 - 16 slots: what an index of dto_id can say */
+
+struct pool {
+	const size_t size;		/* of a slot */
+	const size_t keep;		/* bytes that a new life of the slot leaves as they are */
+	_Atomic(char *) chunks[CHUNKS];
+	pthread_mutex_t lock;		/* all below; innermost */
+	uint32_t used;			/* slots that have been in use at some time */
+	uint32_t end;			/* slots in chunks */
+	TAILQ_HEAD(, obj) queue;	/* freed slots, the longest dead first */
+};
+
+#define POOL(kind, size_, keep_) \
+	[kind] = { .size = ((size_) + 15) & ~(size_t)15, .keep = (keep_), \
+		   .lock = PTHREAD_MUTEX_INITIALIZER, \
+		   .queue = TAILQ_HEAD_INITIALIZER(pools[kind].queue) }
+
+static struct pool pools[OBJ_KINDS] = {
+	POOL(OBJ_IA, sizeof(struct dapl_ia), sizeof(struct obj)),
+	POOL(OBJ_PZ, sizeof(struct dapl_pz), sizeof(struct obj)),
+	POOL(OBJ_LMR, sizeof(struct dapl_lmr), sizeof(struct obj)),
+	POOL(OBJ_RMR, sizeof(struct dapl_rmr), offsetof(struct dapl_rmr, pz)),
+	POOL(OBJ_EVD, sizeof(struct dapl_evd), sizeof(struct obj)),
+	POOL(OBJ_CNO, sizeof(struct dapl_cno),
+	     offsetof(struct dapl_cno, lock) + sizeof(((struct dapl_cno *)NULL)->lock)),
+	POOL(OBJ_EP, sizeof(struct dapl_ep), sizeof(struct obj)),
+	POOL(OBJ_SRQ, sizeof(struct dapl_srq),
+	     offsetof(struct dapl_srq, lock) + sizeof(((struct dapl_srq *)NULL)->lock)),
+	POOL(OBJ_PSP, sizeof(struct dapl_sp), sizeof(struct obj)),
+	POOL(OBJ_RSP, sizeof(struct dapl_sp), sizeof(struct obj)),
+	POOL(OBJ_CSP, sizeof(struct dapl_sp), sizeof(struct obj)),
+	POOL(OBJ_CR, sizeof(struct dapl_cr), sizeof(struct obj)),
+};
+
+_Static_assert(offsetof(struct dapl_srq, lock) == sizeof(struct obj) &&
+	       offsetof(struct dapl_cno, lock) == sizeof(struct obj),
+	       "what survives follows the header");
+
+static unsigned chunk_of(uint32_t index)
+{
+	return 31u - (unsigned)__builtin_clz(index + CHUNK_FIRST) - CHUNK_FIRST_BITS;
+}
+
+static struct obj *slot_at(struct pool *pool, uint32_t index)
+{
+	unsigned k = chunk_of(index);
+	char *chunk = NULL;
+
+	if (k < CHUNKS)
+		/* acquire: whoever learned the index sees the zeroed chunk */
+		chunk = atomic_load_explicit(&pool->chunks[k], memory_order_acquire);
+	if (!chunk)
+		return NULL;
+	return (void *)(chunk + (index + CHUNK_FIRST - (CHUNK_FIRST << k)) * pool->size);
+}
+
+void *obj_at(enum obj_kind kind, uint32_t index)
+{
+	return slot_at(&pools[kind], index);
+}
+
+static bool grow_locked(struct pool *pool)
+{
+	unsigned k = chunk_of(pool->end);
+	uint32_t count = CHUNK_FIRST << k;
+	char *chunk;
+
+	if (k == CHUNKS)
+		return false;
+	chunk = calloc(count, pool->size);
+	if (!chunk)
+		return false;
+	/* release: pairs with slot_at */
+	atomic_store_explicit(&pool->chunks[k], chunk, memory_order_release);
+	pool->end += count;
+	return true;
+}
+
+/*
+ * Slots never used come first, then the longest dead: a stale handle stays recognisable for as
+ * long as may be.
+ */
+static struct obj *slot_take(struct pool *pool)
+{
+	struct obj *obj = NULL;
+
+	pthread_mutex_lock(&pool->lock);
+	if (pool->used == pool->end) {
+		obj = TAILQ_FIRST(&pool->queue);
+		if (obj)
+			TAILQ_REMOVE(&pool->queue, obj, link);
+	}
+	if (!obj && (pool->used < pool->end || grow_locked(pool))) {
+		obj = slot_at(pool, pool->used);
+		obj->index = pool->used++;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return obj;
+}
+
+void *obj_new(struct dapl_ia *ia, enum obj_kind kind)
+{
+	struct pool *pool = &pools[kind];
+	struct obj *obj;
+
+	assert(pool->size);
+	obj = slot_take(pool);
+	if (!obj)
+		return NULL;
+	memset((char *)obj + pool->keep, 0, pool->size - pool->keep);
+	obj_next_generation(obj);
+	atomic_store_explicit(&obj->users, 0, memory_order_relaxed);
+	obj->context.as_64 = 0;
+	obj->ia = ia;
+	if (ia) {
+		ia_count(ia, DCNT_IA_MEM_ALLOC);
+		counter_add(&ia->counters.value[DCNT_IA_MEM_ALLOC_DATA], pool->size);
+	}
+	/* A slot's provider word is never cleared: libdat reads it through stale handles too. */
+	if (ia && obj->provider != ia->obj.provider)
+		obj->provider = ia->obj.provider;
+	return obj;
+}
+
+/* What creating and freeing one is counted as. Service points count themselves (sp.c). */
+static const struct {
+	bool counted;
+	DAT_IA_COUNTERS created, freed;
+} counted_as[OBJ_KINDS] = {
+	[OBJ_PZ] = { true, DCNT_IA_PZ_CREATE, DCNT_IA_PZ_FREE },
+	[OBJ_LMR] = { true, DCNT_IA_LMR_CREATE, DCNT_IA_LMR_FREE },
+	[OBJ_RMR] = { true, DCNT_IA_RMR_CREATE, DCNT_IA_RMR_FREE },
+	[OBJ_EVD] = { true, DCNT_IA_EVD_CREATE, DCNT_IA_EVD_FREE },
+	[OBJ_EP] = { true, DCNT_IA_EP_CREATE, DCNT_IA_EP_FREE },
+	[OBJ_SRQ] = { true, DCNT_IA_SRQ_CREATE, DCNT_IA_SRQ_FREE },
+};
+
+void obj_publish(struct obj *obj, enum obj_kind kind)
+{
+	if (obj->ia && counted_as[kind].counted)
+		ia_count(obj->ia, counted_as[kind].created);
+	if (obj->ia) {
+		pthread_mutex_lock(&obj->ia->lock);
+		TAILQ_INSERT_TAIL(&obj->ia->objects[kind], obj, link);
+		pthread_mutex_unlock(&obj->ia->lock);
+	}
+	/* release: pairs with obj_from */
+	atomic_store_explicit(&obj->kind, kind, memory_order_release);
+}
+
+void obj_hide(struct obj *obj, enum obj_kind kind)
+{
+	if (atomic_load_explicit(&obj->kind, memory_order_relaxed) == OBJ_FREE)
+		return;
+	/* release: nothing of the object's end moves before its handle is invalid */
+	atomic_store_explicit(&obj->kind, OBJ_FREE, memory_order_release);
+	if (obj->ia && counted_as[kind].counted)
+		ia_count(obj->ia, counted_as[kind].freed);
+	if (obj->ia) {
+		pthread_mutex_lock(&obj->ia->lock);
+		TAILQ_REMOVE(&obj->ia->objects[kind], obj, link);
+		pthread_mutex_unlock(&obj->ia->lock);
+	}
+}
+
+void obj_free(struct obj *obj, enum obj_kind kind)
+{
+	struct pool *pool = &pools[kind];
+
+	obj_hide(obj, kind);
+	if (obj->ia)
+		ia_count(obj->ia, DCNT_IA_MEM_FREE);
+	pthread_mutex_lock(&pool->lock);
+	TAILQ_INSERT_TAIL(&pool->queue, obj, link);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void obj_pools_free(void)
+{
+	struct pool *pool;
+	unsigned k;
+
+	for (pool = pools; pool < pools + OBJ_KINDS; pool++) {
+		for (k = 0; k < CHUNKS; k++)
+			free(atomic_exchange(&pool->chunks[k], NULL));
+		pool->used = pool->end = 0;
+		TAILQ_INIT(&pool->queue);
+	}
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* What an endpoint does when a time is over; the clock is the test's. */
+#include "test/unit/rig.h"
+
+static _Atomic long long ahead;		/* nanoseconds */
+
+int __real_clock_gettime(clockid_t id, struct timespec *now);
+int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *now)
+{
+	int status = __real_clock_gettime(id, now);
+	long long ns = now->tv_nsec + ahead;
+
+	now->tv_sec += ns / 1000000000;
+	now->tv_nsec = ns % 1000000000;
+	return status;
+}
+
+/* The event thread finds that so much time has gone. */
+static void pass(unsigned milliseconds)
+{
+	ahead += milliseconds * 1000000ll;
+	fake_run_timers();
+}
+
+static void expect_only(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event;
+
+	CU_ASSERT_EQUAL(rig_take(evd).event_number, number);
+	IS(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+}
+
+static void expect_nothing(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	IS(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+}
+
+static void test_no_answer(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig rig;
+
+	rig_open(&rig, &attr);
+	rig_connect(&rig);
+	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_ABRUPT_FLAG));
+	CU_ASSERT_TRUE(fake.qp->error);
+	pass(100);
+	expect_nothing(rig.conn);
+	CU_ASSERT_EQUAL(state_of(rig.ep), DAT_EP_STATE_DISCONNECT_PENDING);
+	pass(150);
+	expect_only(rig.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(state_of(rig.ep), DAT_EP_STATE_DISCONNECTED);
+	pass(1000);
+	expect_nothing(rig.conn);
+	rig_close(&rig);
+}
+
+static void test_graceful(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig rig;
+
+	rig_open(&rig, &attr);
+	rig_connect(&rig);
+	MUST(rig_send(&rig, 1, 0));
+	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	pass(4900);
+	CU_ASSERT_FALSE(fake.qp->error);
+	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG));	/* no effect */
+	pass(100);
+	/* the request has had its time; now the peer is told */
+	CU_ASSERT_TRUE(fake.qp->error);
+	expect_nothing(rig.conn);
+	pass(250);
+	expect_only(rig.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+	rig_close(&rig);
+}
+
+static void test_hastened(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig rig;
+
+	rig_open(&rig, &attr);
+	rig_connect(&rig);
+	MUST(rig_send(&rig, 1, 0));
+	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	pass(1);
+	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_ABRUPT_FLAG));
+	pass(0);
+	expect_only(rig.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+	rig_close(&rig);
+}
+
+static void test_connect_timeout(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig rig;
+	DAT_IA_ATTR ia;
+
+	rig_open(&rig, &attr);
+	MUST(dat_ia_query(rig.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &ia, 0, NULL));
+	MUST(dat_ep_connect(rig.ep, ia.ia_address_ptr, 4711, 3000000, 0, NULL, 0, 0));
+	pass(2900);
+	expect_nothing(rig.conn);
+	pass(100);
+	expect_only(rig.conn, DAT_CONNECTION_EVENT_TIMED_OUT);
+	CU_ASSERT_EQUAL(fake.conns, 0);		/* a late answer connects nothing */
+	MUST(dat_ep_reset(rig.ep));
+	rig_connect(&rig);
+	pass(10000);
+	expect_nothing(rig.conn);		/* the time of the first attempt is not that of the second */
+	rig_close(&rig);
+}
+
+/* The device that never says that the last buffer was taken: one notice, a second later. */
+static void test_notice(void)
+{
+	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
+	DAT_EP_ATTR attr = { .max_request_dtos = 4, .max_request_iov = 1 };
+	DAT_SRQ_HANDLE srq;
+	struct rig rig;
+	DAT_EVENT event;
+
+	rig_open(&rig, NULL);
+	MUST(dat_srq_create(rig.ia, rig.pz, &srq_attr, &srq));
+	MUST(dat_ep_create_with_srq(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, srq, &attr,
+				    &rig.ep));
+	rig_connect(&rig);
+	fake.upcalls.conn(fake.conn->owner, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
+	expect_only(rig.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+	pass(900);
+	expect_nothing(rig.async);
+	pass(100);
+	event = rig_take(rig.async);
+	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
+	CU_ASSERT_PTR_EQUAL(event.event_data.asynch_error_event_data.dat_handle, rig.ep);
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_LAST_WQE, rig.ep);	/* too late */
+	pass(1000);
+	expect_nothing(rig.async);
+	MUST(dat_ep_free(rig.ep));
+	rig.ep = DAT_HANDLE_NULL;
+	MUST(dat_srq_free(srq));
+	rig_close(&rig);
+}
+
+static const struct unit_test tests[] = {
+	{ "ep 6.6: the peer has 250 ms to answer", test_no_answer },
+	{ "ep 6.6: requests have 5 s to complete", test_graceful },
+	{ "T22: an abrupt end of a graceful one", test_hastened },
+	{ "T18: the consumer's time is over", test_connect_timeout },
+	{ "srq 6: a notice that the device owes, after a second", test_notice },
+};
+
+UNIT_MAIN("ep_expiry", tests)

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Waiting: thresholds, deadlines, and everything that can end a sleep. */
+#include <signal.h>
+#include "test/unit/rig.h"
+
+#define SHORT 20000u		/* microseconds: a wait that is to run out */
+
+static void test_checks(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	IS(dat_evd_wait(rig.pz, 0, 1, &event, &more),
+	   E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST));
+	IS(dat_evd_wait(rig.recv, 0, 1, NULL, &more), E(INVALID_PARAMETER, INVALID_ARG4));
+	IS(dat_evd_wait(rig.recv, 0, 1, &event, NULL), E(INVALID_PARAMETER, INVALID_ARG5));
+	IS(dat_evd_wait(rig.recv, 0, 0, &event, &more), E(INVALID_PARAMETER, INVALID_ARG3));
+	IS(dat_evd_wait(rig.recv, 0, RIG_QLEN + 1, &event, &more),
+	   E(INVALID_PARAMETER, INVALID_ARG3));
+	MUST(dat_evd_set_unwaitable(rig.recv));
+	IS(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more),
+	   E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	IS(dat_evd_dequeue(rig.recv, &event), DAT_QUEUE_EMPTY);
+	MUST(dat_evd_clear_unwaitable(rig.recv));
+	IS(dat_evd_wait(rig.recv, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	rig_close(&rig);
+}
+
+static void test_threshold_on_entry(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more = 77;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	MUST(rig_post_se(rig.recv, 1));
+	MUST(rig_post_se(rig.recv, 2));
+	memset(&event, 0xab, sizeof(event));
+	IS(dat_evd_wait(rig.recv, 0, 3, &event, &more), 0x000f0000u);
+	CU_ASSERT_EQUAL(more, 2);
+	CU_ASSERT_EQUAL(event.event_number, 0xababababu);
+	MUST(rig_post_se(rig.recv, 3));
+	MUST(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 3, &event, &more));
+	CU_ASSERT_EQUAL(more, 2);
+	CU_ASSERT_EQUAL((uintptr_t)event.event_data.software_event_data.pointer, 1);
+	MUST(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+	CU_ASSERT_EQUAL(more, 1);
+	MUST(dat_evd_dequeue(rig.recv, &event));
+	rig_close(&rig);
+}
+
+static void test_timeout_0_touches_no_device(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	IS(dat_evd_wait(rig.request, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	CU_ASSERT_EQUAL(rig_cq(rig.request)->arms, 0);
+	rig_close(&rig);
+}
+
+static void test_timeout_is_not_rounded_down(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more = 5;
+	uint64_t begin;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	begin = clock_now();
+	IS(dat_evd_wait(rig.request, 500, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	CU_ASSERT_TRUE(clock_now() - begin >= 500 * NSEC_PER_USEC);
+	CU_ASSERT_EQUAL(more, 0);
+	CU_ASSERT_TRUE(rig_cq(rig.request)->arms <= 1);
+	rig_close(&rig);
+}
+
+/* ---- a second thread that waits ---- */
+
+struct waiter {
+	pthread_t thread;
+	DAT_EVD_HANDLE evd;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT threshold, more;
+	DAT_EVENT event;
+	DAT_RETURN status;
+	uint64_t took;
+};
+
+static void *wait_run(void *arg)
+{
+	struct waiter *w = arg;
+	uint64_t begin = clock_now();
+
+	w->status = dat_evd_wait(w->evd, w->timeout, w->threshold, &w->event, &w->more);
+	w->took = clock_now() - begin;
+	return NULL;
+}
+
+static bool is_asleep(void *evd_handle)
+{
+	struct dapl_evd *evd = evd_handle;
+	bool asleep;
+
+	lock_take(&evd->lock);
+	asleep = evd->waiter && !evd->may_return;
+	lock_give(&evd->lock);
+	return asleep;
+}
+
+static void wait_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
+		       DAT_COUNT threshold)
+{
+	*w = (struct waiter){ .evd = evd, .timeout = timeout, .threshold = threshold };
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&w->thread, NULL, wait_run, w), 0);
+	CU_ASSERT_TRUE(unit_wait_for(is_asleep, evd, 10000));
+}
+
+static DAT_RETURN wait_end(struct waiter *w)
+{
+	CU_ASSERT_EQUAL_FATAL(pthread_join(w->thread, NULL), 0);
+	return w->status;
+}
+
+static void test_software_event_wakes(void)
+{
+	struct waiter w;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 1);
+	IS(dat_evd_dequeue(rig.recv, &event), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
+	IS(dat_evd_wait(rig.recv, 0, 1, &event, &more), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
+	IS(dat_ia_close(rig.ia, DAT_CLOSE_GRACEFUL_FLAG),
+	   E(INVALID_STATE, INVALID_STATE_IA_IN_USE));
+	MUST(rig_post_se(rig.recv, 42));
+	IS(wait_end(&w), DAT_SUCCESS);
+	CU_ASSERT_EQUAL((uintptr_t)w.event.event_data.software_event_data.pointer, 42);
+	CU_ASSERT_EQUAL(w.more, 0);
+	rig_close(&rig);
+}
+
+static void test_completion_wakes(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct waiter w;
+	struct rig rig;
+
+	rig_open(&rig, &attr);
+	MUST(rig_recv(&rig, 7));
+	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 1);
+	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 3);
+	IS(wait_end(&w), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(rig_cookie(&w.event), 7);
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 1);
+	rig_close(&rig);
+}
+
+static void test_wake_below_threshold_keeps_the_deadline(void)
+{
+	DAT_EVENT event;
+	struct waiter w;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	wait_start(&w, rig.recv, SHORT, 2);
+	MUST(rig_post_se(rig.recv, 1));
+	IS(wait_end(&w), DAT_TIMEOUT_EXPIRED);
+	CU_ASSERT_EQUAL(w.more, 1);
+	CU_ASSERT_TRUE(w.took >= SHORT * NSEC_PER_USEC);
+	CU_ASSERT_TRUE(w.took < (SHORT + 10000000ull) * NSEC_PER_USEC);
+	MUST(dat_evd_dequeue(rig.recv, &event));
+	rig_close(&rig);
+}
+
+static void test_threshold_of_completions(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	uint64_t ids[3];
+	struct waiter w;
+	DAT_EVENT event;
+	int i;
+	struct rig rig;
+
+	rig_open(&rig, &attr);
+	for (i = 0; i < 3; i++) {
+		MUST(rig_recv(&rig, (uint64_t)i));
+		ids[i] = fake.last.wr_id;
+	}
+	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 3);
+	for (i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE(unit_wait_for(is_asleep, rig.recv, 10000));
+		rig_complete(rig.recv, ids[i], DAT_DTO_SUCCESS, 0);
+	}
+	IS(wait_end(&w), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(rig_cookie(&w.event), 0);
+	CU_ASSERT_EQUAL(w.more, 2);
+	MUST(dat_evd_dequeue(rig.recv, &event));
+	MUST(dat_evd_dequeue(rig.recv, &event));
+	rig_close(&rig);
+}
+
+static void test_set_unwaitable_wakes(void)
+{
+	struct waiter w;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	wait_start(&w, rig.request, DAT_TIMEOUT_INFINITE, 1);
+	MUST(dat_evd_set_unwaitable(rig.request));
+	IS(wait_end(&w), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	wait_start(&w, rig.conn, DAT_TIMEOUT_INFINITE, 1);
+	MUST(dat_evd_set_unwaitable(rig.conn));
+	IS(wait_end(&w), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	rig_close(&rig);
+}
+
+static void test_free_aborts(void)
+{
+	struct waiter w;
+	DAT_EVD_HANDLE spare;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	spare = rig_evd(&rig, 4, DAT_EVD_DTO_FLAG);
+	wait_start(&w, spare, DAT_TIMEOUT_INFINITE, 1);
+	MUST(dat_evd_free(spare));
+	IS(wait_end(&w), E0(ABORT));
+	rig_close(&rig);
+}
+
+static void test_abrupt_close_aborts(void)
+{
+	struct waiter w, async;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	wait_start(&w, rig.request, DAT_TIMEOUT_INFINITE, 1);
+	wait_start(&async, rig.async, DAT_TIMEOUT_INFINITE, 1);
+	MUST(dat_ia_close(rig.ia, DAT_CLOSE_ABRUPT_FLAG));
+	IS(wait_end(&w), E0(ABORT));
+	IS(wait_end(&async), E0(ABORT));
+}
+
+static void test_broken_cq_wakes(void)
+{
+	struct waiter w;
+	DAT_EVENT event;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	wait_start(&w, rig.request, DAT_TIMEOUT_INFINITE, 1);
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.request);
+	IS(wait_end(&w), E0(INVALID_STATE));
+	MUST(dat_evd_dequeue(rig.async, &event));
+	rig_close(&rig);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+static void signal_test(int flags)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags }, old;
+	struct waiter w;
+	DAT_EVENT event;
+	int sent = 0;
+	struct rig rig;
+
+	CU_ASSERT_EQUAL_FATAL(sigaction(SIGUSR1, &action, &old), 0);
+	rig_open(&rig, NULL);
+	MUST(rig_post_se(rig.recv, 1));
+	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 2);
+	/* The thread may be just before its sleep: again until it has been woken. */
+	while (is_asleep(rig.recv))
+		sent |= pthread_kill(w.thread, SIGUSR1);
+	CU_ASSERT_EQUAL(sent, 0);
+	IS(wait_end(&w), 0x00130000u);
+	CU_ASSERT_EQUAL(w.more, 1);
+	MUST(dat_evd_dequeue(rig.recv, &event));
+	rig_close(&rig);
+	CU_ASSERT_EQUAL(sigaction(SIGUSR1, &old, NULL), 0);
+}
+
+static void test_signal(void)
+{
+	signal_test(0);
+	signal_test(SA_RESTART);
+}
+
+/*
+ * A thread that is cancelled inside ppoll never comes back to ThreadSanitizer's wrapper of it,
+ * which then sees none of the atomics of the clean-up.
+ */
+const char *__tsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void)
+{
+	return "race:leave_cancelled\n";
+}
+
+static void *wait_cancelled(void *arg)
+{
+	struct waiter *w = arg;
+
+	CU_ASSERT_EQUAL(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL), 0);
+	return wait_run(w);
+}
+
+static void test_cancel(void)
+{
+	struct waiter w;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	w = (struct waiter){ .evd = rig.recv, .timeout = DAT_TIMEOUT_INFINITE, .threshold = 1 };
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&w.thread, NULL, wait_cancelled, &w), 0);
+	CU_ASSERT_TRUE(unit_wait_for(is_asleep, rig.recv, 10000));
+	CU_ASSERT_EQUAL(pthread_cancel(w.thread), 0);
+	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
+	CU_ASSERT_EQUAL(w.took, 0);		/* the wait did not return */
+	/* the wait right is free, and so is the lock */
+	MUST(rig_post_se(rig.recv, 1));
+	MUST(dat_evd_wait(rig.recv, 0, 1, &event, &more));
+	rig_close(&rig);
+}
+
+/* ---- classes ---- */
+
+static void open_class(struct rig *rig, DAT_COMPLETION_FLAGS recv, DAT_COMPLETION_FLAGS request)
+{
+	DAT_EP_ATTR attr = rig_attr();
+
+	rig_open(rig, NULL);
+	MUST(dat_evd_free(rig->recv));
+	rig->recv = rig_evd(rig, RIG_QLEN, DAT_EVD_DTO_FLAG);
+	attr.recv_completion_flags = recv;
+	attr.request_completion_flags = request;
+	MUST(dat_ep_create(rig->ia, rig->pz, rig->recv, rig->request, rig->conn, &attr, &rig->ep));
+}
+
+static void test_threshold_above_1_needs_its_class(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct rig rig;
+
+	open_class(&rig, DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_UNSIGNALLED_FLAG);
+	IS(dat_evd_wait(rig.recv, 0, 2, &event, &more),
+	   E(INVALID_STATE, INVALID_STATE_EVD_CONFIG_SOLICITED));
+	IS(dat_evd_wait(rig.request, 0, 2, &event, &more),
+	   E(INVALID_STATE, INVALID_STATE_EVD_CONFIG_NOTIFY));
+	IS(dat_evd_wait(rig.recv, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	rig_close(&rig);
+}
+
+static void test_unsignalled_does_not_wake(void)
+{
+	DAT_COMPLETION_FLAGS flag = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	uint64_t silent, loud;
+	struct waiter w;
+	DAT_EVENT event;
+	struct rig rig;
+
+	open_class(&rig, flag, flag);
+	MUST(dat_ep_post_recv(rig.ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 }, flag));
+	silent = fake.last.wr_id;
+	MUST(dat_ep_post_recv(rig.ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 2 }, 0));
+	loud = fake.last.wr_id;
+	wait_start(&w, rig.recv, SHORT, 1);
+	rig_complete(rig.recv, silent, DAT_DTO_SUCCESS, 0);
+	/* it counts, but only the deadline ends the wait */
+	IS(wait_end(&w), DAT_SUCCESS);
+	CU_ASSERT_TRUE(w.took >= SHORT * NSEC_PER_USEC);
+	CU_ASSERT_EQUAL(rig_cookie(&w.event), 1);
+	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 1);
+	rig_complete(rig.recv, loud, DAT_DTO_SUCCESS, 0);
+	IS(wait_end(&w), DAT_SUCCESS);
+	/* on entry any event counts, silent or not */
+	MUST(dat_ep_post_recv(rig.ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 3 }, flag));
+	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
+	MUST(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &w.more));
+	CU_ASSERT_EQUAL(rig_cookie(&event), 3);
+	/* an error wakes whatever its flags */
+	MUST(dat_ep_post_recv(rig.ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 4 }, flag));
+	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 1);
+	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_ERR_FLUSHED, 0);
+	IS(wait_end(&w), DAT_SUCCESS);
+	rig_close(&rig);
+}
+
+static void test_solicited(void)
+{
+	struct ib_completion plain = { .status = DAT_DTO_SUCCESS };
+	struct waiter w;
+	DAT_EVENT event;
+	struct rig rig;
+
+	open_class(&rig, DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG);
+	MUST(rig_recv(&rig, 1));
+	plain.wr_id = fake.last.wr_id;
+	MUST(rig_recv(&rig, 2));
+	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 1);
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->solicited_only);
+	fake_complete(rig_cq(rig.recv), &plain, false);
+	CU_ASSERT_TRUE(is_asleep(rig.recv));
+	plain.wr_id = fake.last.wr_id;
+	fake_complete(rig_cq(rig.recv), &plain, true);
+	IS(wait_end(&w), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(rig_cookie(&w.event), 1);
+	CU_ASSERT_EQUAL(w.more, 1);
+	MUST(dat_evd_dequeue(rig.recv, &event));
+	rig_close(&rig);
+}
+
+static void test_arming_fails(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	fake.refuse = E0(INTERNAL_ERROR);
+	IS(dat_evd_wait(rig.request, DAT_TIMEOUT_INFINITE, 1, &event, &more), E0(INTERNAL_ERROR));
+	IS(dat_evd_wait(rig.request, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	rig_close(&rig);
+}
+
+static const struct unit_test tests[] = {
+	{ "evd 6.1 checks 1 to 6", test_checks },
+	{ "evd 6.1 threshold: entry returns at once when pending >= threshold",
+	  test_threshold_on_entry },
+	{ "evd 6.1 timeout 0: neither arms nor sleeps", test_timeout_0_touches_no_device },
+	{ "evd 13.4: 500 us block 500 us", test_timeout_is_not_rounded_down },
+	{ "evd 6.1 check 7: a software event wakes; one waiter alone", test_software_event_wakes },
+	{ "evd 6.1: a completion wakes", test_completion_wakes },
+	{ "evd 13.1: a wake below the threshold goes on to the same deadline",
+	  test_wake_below_threshold_keeps_the_deadline },
+	{ "evd 6.1 threshold: completions one by one", test_threshold_of_completions },
+	{ "evd 13.2, 5.5: set_unwaitable wakes, with a CQ and without", test_set_unwaitable_wakes },
+	{ "evd 5.7: free ends a wait with ABORT", test_free_aborts },
+	{ "evd 13.9: abrupt close ends waits with ABORT", test_abrupt_close_aborts },
+	{ "evd 10: a CQ that breaks wakes", test_broken_cq_wakes },
+	{ "evd 13.3: a signal ends a wait, SA_RESTART or not", test_signal },
+	{ "C19: a thread cancelled while asleep leaves nothing behind", test_cancel },
+	{ "evd 6.1 check 8: threshold above 1 needs a threshold EVD",
+	  test_threshold_above_1_needs_its_class },
+	{ "evd 7.3: class U wakes by the flag of the post", test_unsignalled_does_not_wake },
+	{ "evd 7.3: class S wakes by the sender's flag", test_solicited },
+	{ "evd 6.1: a CQ that cannot be armed", test_arming_fails },
+};
+
+UNIT_MAIN("evd_wait", tests)
