@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* datinfo: what the registry offers, what an IA can do, and how the providers are set. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "tools/datinfo.h"
+#include "util/log.h"
+
+enum { EXIT_USAGE = 2 };
+
+static const char usage_text[] =
+	"usage: datinfo [-jn]            the entries of dat.conf, and whether each opens\n"
+	"       datinfo [-j] NAME...     all attributes of these IAs\n"
+	"       datinfo [-j] -a          all attributes of all IAs\n"
+	"       datinfo [-j] -s [NAME]   the settings, for this device or IA\n"
+	"\n"
+	"  -a, --all        each IA of dat.conf\n"
+	"  -j, --json       as JSON\n"
+	"  -n, --no-open    only read dat.conf: load no library, open no IA\n"
+	"  -s, --settings   the settings of the providers, with value and origin\n"
+	"  -h, --help       this text\n";
+
+struct options {
+	bool all, json, no_open, settings;
+};
+
+static _Noreturn void usage(FILE *stream, int status)
+{
+	fputs(usage_text, stream);
+	exit(status);
+}
+
+static struct options parse(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "all", no_argument, NULL, 'a' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "no-open", no_argument, NULL, 'n' },
+		{ "settings", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options options = { .json = false };
+	int c, names;
+
+	while ((c = getopt_long(argc, argv, "ajnsh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'a': options.all = true; break;
+		case 'j': options.json = true; break;
+		case 'n': options.no_open = true; break;
+		case 's': options.settings = true; break;
+		case 'h': usage(stdout, EXIT_SUCCESS);
+		default: usage(stderr, EXIT_USAGE);
+		}
+	}
+	names = argc - optind;
+	if (options.all + options.no_open + options.settings > 1 ||
+	    (names && (options.all || options.no_open)) || (options.settings && names > 1))
+		usage(stderr, EXIT_USAGE);
+	return options;
+}
+
+/*
+ * As programs open it: version 2.0, thread safety not asked for. False if one of them does not
+ * open.
+ */
+static bool report_names(struct out *out, char **names)
+{
+	DAT_PROVIDER_INFO info = {
+		.dapl_version_major = DAT_VERSION_MAJOR,
+		.dapl_version_minor = DAT_VERSION_MINOR,
+		.is_thread_safe = DAT_FALSE,
+	};
+	bool good = true;
+
+	for (; *names; names++) {
+		if (!name_is_valid(*names)) {
+			fprintf(stderr, "datinfo: no name of an IA has 256 bytes\n");
+			good = false;
+			continue;
+		}
+		strcpy(info.ia_name, *names);
+		if (!ia_report(out, &info)) {
+			fprintf(stderr, "datinfo: %s cannot be opened\n", *names);
+			good = false;
+		}
+	}
+	return good;
+}
+
+static bool report(struct out *out, const struct options *options, char **names)
+{
+	bool good = true;
+
+	if (options->settings) {
+		settings_report(out, *names);
+		return true;
+	}
+	if (!*names && !options->all) {
+		registry_report(out, !options->no_open);
+		return true;
+	}
+	out_list(out, "ias");
+	if (options->all)
+		registry_report_ias(out);
+	else
+		good = report_names(out, names);
+	out_list_end(out);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = parse(argc, argv);
+	struct out out = { .json = options.json };
+	bool good;
+
+	/* It reads dat.conf itself, too, and tells what is wrong there: once is enough. */
+	log_open("datinfo", LOG_ERROR, LOG_TO_STDERR);
+	if (optind == argc)
+		setenv("DAT_DBG_TYPE", "0", false);
+	out_document(&out);
+	good = report(&out, &options, argv + optind);
+	out_document_end(&out);
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("datinfo: standard output");
+		return EXIT_FAILURE;
+	}
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
