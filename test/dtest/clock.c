@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Deadlines, a watchdog for calls that never return, and the processor to run on. */
+
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t clock_after(double seconds)
+{
+	return clock_ns() + (uint64_t)(seconds * 1e9);
+}
+
+bool clock_passed(uint64_t deadline)
+{
+	return clock_ns() >= deadline;
+}
+
+/* Rounded up, so that a caller which polls with it does not spin through the last millisecond. */
+int clock_left_ms(uint64_t deadline)
+{
+	uint64_t now = clock_ns(), ms;
+
+	if (now >= deadline)
+		return 0;
+	ms = (deadline - now + 999999) / 1000000;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+double clock_us_since(uint64_t start)
+{
+	return (double)(clock_ns() - start) / 1000.0;
+}
+
+void clock_pause_ms(int ms)
+{
+	uint64_t end = clock_after(ms / 1000.0);
+
+	while (!clock_passed(end))
+		poll(NULL, 0, clock_left_ms(end));
+}
+
+static void watchdog_bark(int signal)
+{
+	static const char text[] = "watchdog: a call did not return in time\n";
+	ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)signal;
+	(void)written;
+	_exit(1);
+}
+
+/*
+ * Deadlines are kept by the waits themselves. The watchdog ends the program when a DAT call that
+ * must not block does, or when one outlives its own timeout: it comes some seconds after the
+ * deadline. An alarm that already stands about right is left alone, so that short waits make no
+ * system call.
+ */
+void watchdog_set(double seconds)
+{
+	static const uint64_t grace = 20000000000u;
+	static const double longest = 1e7;
+	static uint64_t alarm_at;
+	uint64_t end = clock_after(seconds < longest ? seconds : longest) + grace;
+	struct sigaction act;
+
+	if (alarm_at + grace / 2 > end && alarm_at < end + grace / 2)
+		return;
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = watchdog_bark;
+	sigaction(SIGALRM, &act, NULL);
+	alarm((unsigned int)((end - clock_ns()) / 1000000000u));
+	alarm_at = end;
+}
+
+void watchdog_stop(void)
+{
+	alarm(0);
+}
+
+bool cpu_pin(int cpu)
+{
+	cpu_set_t set;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE)
+		return false;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) == 0;
+}

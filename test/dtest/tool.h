@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* What all programs of this folder need: output, time, addresses, events, the side channel. */
+
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <dat2/udat.h>
+#include <dat2/dat_ib_extensions.h>
+
+enum {
+	EXIT_BAD_OPTION = 244,		/* -12 as a byte, which scripts know */
+	CHANNEL_PORT = 15828,
+	CHANNEL_TRIES = 10,
+	PROVIDER_SIZE = 64,
+	ADDRESS_TEXT = 64,
+};
+
+/*
+ * output.c: progress goes to stdout line by line, failures to stderr; both carry the process id,
+ * except for what note() prints.
+ */
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void say_result(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void say_heading(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool dat_ok(DAT_RETURN ret, const char *call);
+const char *event_name(DAT_EVENT_NUMBER number);
+const char *dto_status_name(DAT_DTO_COMPLETION_STATUS status);
+
+/* clock.c */
+uint64_t clock_ns(void);
+uint64_t clock_after(double seconds);
+bool clock_passed(uint64_t deadline);
+int clock_left_ms(uint64_t deadline);
+double clock_us_since(uint64_t start);
+void clock_pause_ms(int ms);
+void watchdog_set(double seconds);
+void watchdog_stop(void);
+bool cpu_pin(int cpu);
+
+/* address.c */
+const char *address_text(const struct sockaddr *sa, char text[ADDRESS_TEXT]);
+bool address_resolve(const char *host, int family, struct sockaddr_storage *found);
+
+/* await.c */
+enum wait_mode {
+	WAIT_SLEEP,			/* dat_evd_wait */
+	WAIT_POLL,			/* dat_evd_dequeue in a loop */
+	WAIT_CNO,			/* dat_cno_wait, then dat_evd_dequeue */
+};
+
+struct waiter {
+	enum wait_mode mode;
+	DAT_CNO_HANDLE cno;
+	unsigned long polls;		/* looks that found nothing */
+};
+
+bool event_await(struct waiter *w, DAT_EVD_HANDLE evd, const char *what, double seconds,
+		 DAT_EVENT *event);
+bool event_await_silent(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, DAT_EVENT *event,
+			bool *found);	/* success without an event: time over */
+bool event_look(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found);
+
+/* channel.c: the server tells its address and provider name over TCP before the DAT connection */
+struct channel_news {
+	struct sockaddr_storage addr;	/* family 0: the server gave no address */
+	char provider[PROVIDER_SIZE];
+};
+
+enum channel_result { CHANNEL_OK, CHANNEL_NOBODY, CHANNEL_FAILED };
+
+int channel_listen(uint16_t port);
+bool channel_answer(int listener, const struct sockaddr *ia, const char *provider, double seconds);
+enum channel_result channel_ask(const char *host, uint16_t port, double seconds,
+				struct channel_news *news);
+/* The same where the client answers with its own address. */
+bool channel_exchange(int listener, const struct sockaddr *ia, const char *provider, double seconds,
+		      struct channel_news *client);
+enum channel_result channel_ask_and_tell(const char *host, uint16_t port, double seconds,
+					 const struct sockaddr *ia, struct channel_news *news);
+bool channel_parse(const char *line, struct channel_news *news);
+
+#endif
