@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Time: the longest a wait may last, and a watchdog for calls that do not return. */
+
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+enum { GRACE_SECONDS = 20 };
+
+static double limit = 60;
+static bool watching;
+
+uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t clock_after(double seconds)
+{
+	return clock_ns() + (uint64_t)(seconds * 1e9);
+}
+
+void clock_pause_ms(int ms)
+{
+	uint64_t end = clock_after(ms / 1000.0), now;
+
+	while ((now = clock_ns()) < end)
+		poll(NULL, 0, (int)((end - now + 999999) / 1000000));
+}
+
+void wait_limit_set(double seconds)
+{
+	limit = seconds;
+}
+
+double wait_limit(void)
+{
+	return limit;
+}
+
+static void watchdog_bark(int signal)
+{
+	static const char text[] = "watchdog: a call did not return in time\n";
+	ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)signal;
+	(void)written;
+	_exit(1);
+}
+
+/*
+ * Each wait keeps its own deadline. The watchdog ends a program in which nothing at all has
+ * happened for that long and some seconds more, since then a DAT call hangs that should not. It is
+ * set anew only when a good part of its time has passed, so that short waits make no system call.
+ */
+void watchdog_feed(void)
+{
+	static atomic_uint_least64_t set_at;
+	uint64_t now = clock_ns(), last = atomic_load_explicit(&set_at, memory_order_relaxed);
+	struct sigaction act;
+
+	if (!watching)
+		return;
+	if (last != 0 && now - last < GRACE_SECONDS * 500000000ull)
+		return;
+	atomic_store_explicit(&set_at, now, memory_order_relaxed);
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = watchdog_bark;
+	sigaction(SIGALRM, &act, NULL);
+	alarm((unsigned int)limit + 2 * GRACE_SECONDS);
+}
+
+/* Before there are threads, and not for a server, which may be idle as long as it likes. */
+void watchdog_start(void)
+{
+	watching = true;
+	watchdog_feed();
+}
+
+void watchdog_stop(void)
+{
+	watching = false;
+	alarm(0);
+}
