@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# Sourced by the black-box tests: two programs against each other, on libraries of this build.
+# DTEST_PROVIDER and DTEST_ADDRESS are those of the device, by default the software device's.
+# The programs' ports are fixed, so each test runs in a network name space of its own, where there may be one.
+# OWN_NET says that it is in one already; that of a kernel device is the first one.
+set -u
+provider=${DTEST_PROVIDER:-ofa-v2-soft} address=${DTEST_ADDRESS:-127.0.0.1}
+
+: "${BUILD:?the build folder}"
+export LD_LIBRARY_PATH=$BUILD/lib DAT_OVERRIDE=$BUILD/dat.conf
+case ${SAN:-} in
+*address*)	# programs that were not built with it load the runtime first
+	san_preload=$(${CC:-cc} -print-file-name=libasan.so) ;;
+*thread*)
+	san_preload=$(${CC:-cc} -print-file-name=libtsan.so) ;;
+*)	san_preload= ;;
+esac
+
+# The test starts over in its name space.
+if [ -z "${OWN_NET:-}" ]; then
+	export OWN_NET=1
+	if unshare -n true 2>/dev/null; then
+		exec unshare -n sh -c 'ip link set lo up && exec "$@"' sh "$0" "$@"
+	elif unshare -Urn true 2>/dev/null; then
+		exec unshare -Urn sh -c 'ip link set lo up && exec "$@"' sh "$0" "$@"
+	fi
+	exec flock "${TMPDIR:-/tmp}/udapl-blackbox.lock" "$0" "$@"	# no name spaces here: one test at a time
+fi
+
+tmp=$(mktemp -d)
+pids=
+cleanup() {
+	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+fail() {
+	echo "FAILED: $*"
+	for log in "$tmp"/*; do
+		[ -f "$log" ] || continue
+		echo "--- $(basename "$log")"
+		tail -n 40 "$log"
+	done
+	exit 1
+}
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+
+# within SECONDS COMMAND...: waits for the command to succeed.
+within() {
+	end=$(($(date +%s) + $1))
+	shift
+	until "$@"; do
+		[ "$(date +%s)" -lt $end ] || return 1
+	done
+}
+
+# start NAME COMMAND...: in the background; output in $tmp/NAME, process id in $started.
+start() {
+	name=$1
+	shift
+	: >"$tmp/$name"		# what an earlier program of that name said must not count
+	timeout -k 2 100 "$@" >"$tmp/$name" 2>&1 &
+	started=$!
+	pids="$pids $started"
+}
+
+says() {
+	grep -q "$2" "$tmp/$1"
+}
+
+# Nothing of the software device is left: no socket name, no shared memory of a process of this test.
+nothing_left() {
+	! grep -q '@softverbs/' /proc/net/unix
+}
+
+# dtest_pair SERVER CLIENT [OPTION...]: both must succeed and say so.
+dtest_pair() {
+	server=$1 client=$2
+	shift 2
+	start server "$server" -P "$provider" "$@"
+	server_pid=$started
+	within 20 says server 'waiting' || fail "$server does not get ready"
+	timeout -k 2 100 "$client" -P "$provider" -h "$address" "$@" >"$tmp/client" 2>&1 ||
+		fail "$client ended with status $?"
+	wait "$server_pid" || fail "$server ended with status $?"
+	says server 'DAPL Test Complete. PASSED' || fail "$server did not pass"
+	says client 'DAPL Test Complete. PASSED' || fail "$client did not pass"
+	within 3 nothing_left || fail 'names of the software device are left'
+}
+
+# listens PORT: somebody in this name space waits for TCP connections there.
+listens() {
+	cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X "$1") [0-9A-F]*:0000 0A "
+}
+
+# tool_pair READY DONE SERVER CLIENT [OPTION...]: READY is the command that tells that the server is ready. Packaged
+# programs exit with 0 whatever happens, so what they say counts: DONE, and nothing of errors.
+tool_pair() {
+	ready=$1 done=$2 server=$3 client=$4
+	shift 4
+	start server "$server" -s -P ofa-v2-soft "$@"
+	server_pid=$started
+	within 20 $ready || fail "$server does not get ready"
+	timeout -k 2 100 "$client" -P ofa-v2-soft -h 127.0.0.1 "$@" >"$tmp/client" 2>&1 ||
+		fail "$client $* ended with status $?"
+	wait "$server_pid" || fail "$server $* ended with status $?"
+	for log in server client; do
+		says $log "$done" || fail "$log $* does not say: $done"
+		! says $log 'ERR\|Err\|FAILED' || fail "$log $* speaks of errors"
+	done
+	within 3 nothing_left || fail 'names of the software device are left'
+}
+
+# has_packaged NAME: there is such a program, which nobody here wrote; $tmp/packaged-NAME runs it, its output by lines, so
+# that others can wait for them (stdbuf(1)), and with the runtime of a sanitizer in front if the libraries need one.
+has_packaged() {
+	[ -x "/usr/bin/$1" ] || return 1
+	packaged_wrap "$1" "$tmp/packaged-$1"
+}
+
+# packaged NAME: the same as $tmp/NAME; without it the test is skipped.
+packaged() {
+	[ -x "/usr/bin/$1" ] || skip "no packaged $1 here (Debian: dapl2-utils)"
+	packaged_wrap "$1" "$tmp/$1"
+}
+
+packaged_wrap() {
+	cat >"$2" <<-END
+		#!/bin/sh
+		export LD_PRELOAD='$san_preload:/usr/libexec/coreutils/libstdbuf.so' _STDBUF_O=L ASAN_OPTIONS=detect_leaks=0
+		exec /usr/bin/$1 "\$@"
+	END
+	chmod +x "$2"
+	case $(LD_LIBRARY_PATH=$BUILD/lib ldd "/usr/bin/$1") in
+	*"$BUILD/lib/libdat2.so.2"*) ;;
+	*) fail "the packaged $1 does not load the library of this build" ;;
+	esac
+}
+
+packaged_dtest() {
+	[ -x /usr/bin/dtest ] || skip 'no packaged dtest here (Debian: dapl2-utils)'
+	packaged_wrap dtest "$tmp/packaged"
+}
