@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# Sourced by ./demo and ./check: makes sure that Debian packages are there, or says which are not.
+
+build_packages='gcc libc6-dev make libibverbs-dev librdmacm-dev libconfig-dev'
+check_packages='g++ git libcunit1-dev dapl2-utils iproute2 python3'
+
+installed() {
+	case $(dpkg-query -W -f '${Status}' "$1" 2>/dev/null) in
+	*' installed') ;;
+	*) return 1 ;;
+	esac
+}
+
+# need PACKAGE...: installs the missing ones as root; otherwise prints the line that would, and fails.
+need() {
+	missing=
+	if ! command -v dpkg-query >/dev/null 2>&1; then
+		echo "this is no Debian: make sure you have what these packages hold: $*" >&2
+		return 0
+	fi
+	for package; do
+		installed "$package" || missing="$missing $package"
+	done
+	[ -n "$missing" ] || return 0
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "Missing packages. As root, run:" >&2
+		echo "apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+		return 1
+	fi
+	echo "installing:$missing"
+	log=$(mktemp) || return
+	# The lists may be there already; an update that fails is the installation's to report.
+	apt-get update >"$log" 2>&1 || :
+	# shellcheck disable=SC2086
+	if ! DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >>"$log" 2>&1; then
+		tail -n 20 "$log" >&2
+		rm -f "$log"
+		return 1
+	fi
+	rm -f "$log"
+}
