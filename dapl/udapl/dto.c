@@ -190,6 +190,8 @@ unsigned complete_other(struct dapl_evd *evd, const struct ib_completion *comple
 	if (!ring->slots || index > ring->mask)
 		return 0;
 	evd->last_ring = ring;
+	/* acquire: the slot is as it was posted */
+	atomic_load_explicit(&ring->posted, memory_order_acquire);
 	return complete(evd, ep, ring, &ring->slots[index], completion, event);
 }
 
@@ -201,6 +203,8 @@ unsigned dto_complete(struct dapl_evd *evd, const struct ib_completion *completi
 
 	if (__builtin_expect(index > ring->mask, 0))
 		return complete_other(evd, completion, event);
+	/* acquire: the slot is as it was posted */
+	atomic_load_explicit(&ring->posted, memory_order_acquire);
 	return complete(evd, (struct dapl_ep *)ring->ep, ring, &ring->slots[index], completion,
 			event);
 }

@@ -190,13 +190,15 @@ PART DAT_RETURN recv_locked(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segments,
 	slot->special = 0;
 	if (unlikely(flags))
 		slot->flags = (uint8_t)flags;
+	/* release: pairs with dto_complete; the way through the peer that orders the two is not this process's own */
+	atomic_store_explicit(&ring->posted, posted + 1, memory_order_release);
 	status = ib_post_recv(ep->qp, ring->base | index, segments, count);
-	if (unlikely(status != DAT_SUCCESS))
+	if (unlikely(status != DAT_SUCCESS)) {
+		atomic_store_explicit(&ring->posted, posted, memory_order_relaxed);
 		return status;
+	}
 	ep_count_locked(ep, DCNT_EP_POST_RECV, 1);
 	ep_count_locked(ep, DCNT_EP_POST_RECV_DATA, length);
-	/* release: whoever counts what is outstanding sees the slot */
-	atomic_store_explicit(&ring->posted, posted + 1, memory_order_release);
 	return DAT_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Sourced by the tests of the drop-in: programs of other makers, as packaged, on the software device.
 . test/blackbox/lib.sh
+not_under_tsan
 
 drop=$BUILD/lib/softverbs
 sv=$tmp/bin/sv

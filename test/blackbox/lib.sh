@@ -117,9 +117,16 @@ tool_pair() {
 	within 3 nothing_left || fail 'names of the software device are left'
 }
 
+# What was not built with the thread sanitizer cannot run beside it, or is reported for its own races.
+not_under_tsan() {
+	case ${SAN:-} in *thread*) skip 'not built with the thread sanitizer' ;; esac
+}
+
 # has_packaged NAME: there is such a program, which nobody here wrote; $tmp/packaged-NAME runs it, its output by lines, so
 # that others can wait for them (stdbuf(1)), and with the runtime of a sanitizer in front if the libraries need one.
 has_packaged() {
+	not_under_tsan
+	case ${SAN:-} in *thread*) return 1 ;; esac
 	[ -x "/usr/bin/$1" ] || return 1
 	packaged_wrap "$1" "$tmp/packaged-$1"
 }
@@ -144,6 +151,7 @@ packaged_wrap() {
 }
 
 packaged_dtest() {
+	not_under_tsan
 	[ -x /usr/bin/dtest ] || skip 'no packaged dtest here (Debian: dapl2-utils)'
 	packaged_wrap dtest "$tmp/packaged"
 }
