@@ -3,11 +3,10 @@
 # What a user gets wrong: each mistake has its return code and one line that names the cause, and leaks nothing.
 . test/blackbox/lib.sh
 
-if [ -z "${SAN:-}" ] && command -v valgrind >/dev/null 2>&1; then
-	checker='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
-else
-	checker=
-fi
+checker='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
+command -v valgrind >/dev/null 2>&1 || checker=
+[ -z "${SAN:-}" ] || checker=		# has its own leak checker
+case ${CC:-} in *clang*) checker= ;; esac	# writes debug information that valgrind 3.19 cannot read
 
 # expect NAME TEXT LOG-LINE COMMAND...: exit status 1, TEXT from the program, and LOG-LINE exactly once in the log.
 expect() {

@@ -125,7 +125,6 @@ not_under_tsan() {
 # has_packaged NAME: there is such a program, which nobody here wrote; $tmp/packaged-NAME runs it, its output by lines, so
 # that others can wait for them (stdbuf(1)), and with the runtime of a sanitizer in front if the libraries need one.
 has_packaged() {
-	not_under_tsan
 	case ${SAN:-} in *thread*) return 1 ;; esac
 	[ -x "/usr/bin/$1" ] || return 1
 	packaged_wrap "$1" "$tmp/packaged-$1"
@@ -133,6 +132,7 @@ has_packaged() {
 
 # packaged NAME: the same as $tmp/NAME; without it the test is skipped.
 packaged() {
+	not_under_tsan
 	[ -x "/usr/bin/$1" ] || skip "no packaged $1 here (Debian: dapl2-utils)"
 	packaged_wrap "$1" "$tmp/$1"
 }
