@@ -18,8 +18,8 @@
 #include "softverbs/runtime.h"
 #include "util/log.h"
 
-#define EPHEMERAL_FIRST 32768u
-#define EPHEMERAL_END   60992u
+#define EPHEMERAL_FIRST 49152u		/* IANA's dynamic ports: well-known ones of uDAPL programs lie below */
+#define EPHEMERAL_END   65536u
 #define BLOCK           16u		/* ports; EPHEMERAL_FIRST is a multiple */
 #define BLOCKS          ((EPHEMERAL_END - EPHEMERAL_FIRST) / BLOCK)
 #define LISTEN_QUEUE    256
