@@ -21,6 +21,11 @@ void log_open(const char *name, unsigned mask, unsigned dest)
 	atomic_store(&log_mask, mask);
 }
 
+void log_more(unsigned bits)
+{
+	atomic_fetch_or(&log_mask, bits);
+}
+
 /* A diagnostic that cannot be written has nowhere else to go. */
 static void put_line(int fd, const char *line, size_t len)
 {

@@ -31,6 +31,9 @@ extern _Atomic(unsigned) log_mask;
  */
 void log_open(const char *name, unsigned mask, unsigned dest);
 
+/* These lines too, wherever the others go. */
+void log_more(unsigned bits);
+
 /*
  * The variable as a bit mask, decimal, octal or hexadecimal; `fallback` if unset, or, with one
  * line, if not a number.

@@ -22,6 +22,10 @@ static const struct setting_word log_places[] = {
 	{ NULL, 0 },
 };
 
+static const struct setting_word wait_policies[] = {
+	{ "block", 0 }, { "spin", 1 }, { "yield", 2 }, { NULL, 0 },
+};
+
 const struct setting_row settings_table[SETTINGS] = {
 	[SET_CM_ARP_TIMEOUT_MS] = {
 		"cm_arp_timeout_ms", "DAPL_CM_ARP_TIMEOUT_MS",
@@ -95,10 +99,16 @@ const struct setting_row settings_table[SETTINGS] = {
 		SETTING_NUMBER, true, 1, INT_MAX, INT_MAX, NULL,
 		"events in the queue of an event dispatcher, when less than the device offers"
 	},
+	[SET_WAIT_POLICY] = {
+		"wait_policy", "DAPL_WAIT_POLICY",
+		SETTING_CHOICE, true, 0, 2, 0, wait_policies,
+		"how a wait spends its time: it sleeps, it goes on looking, or it looks and yields the"
+		" processor in between"
+	},
 	[SET_SPIN_US] = {
 		"spin_us", "DAPL_SPIN_US",
 		SETTING_NUMBER, true, 0, 1000000, 0, NULL,
-		"microseconds that a wait looks at its queue before it sleeps"
+		"microseconds that a wait looks at its queue before it sleeps, if it does"
 	},
 	[SET_DBG_TYPE] = {
 		"log", "DAPL_DBG_TYPE",
@@ -121,6 +131,19 @@ bool setting_fits(const struct setting_row *row, long value)
 	if (row->type == SETTING_POWER && (!value || value & (value - 1)))
 		return !value;
 	return value >= row->least && value <= row->most;
+}
+
+static bool parse_choice(const struct setting_row *row, const char *text, long *value)
+{
+	const struct setting_word *known;
+
+	for (known = row->words; known->word; known++) {
+		if (!strcmp(known->word, text)) {
+			*value = known->bits;
+			return true;
+		}
+	}
+	return false;
 }
 
 static bool parse_words(const struct setting_row *row, const char *text, long *value)
@@ -150,6 +173,8 @@ bool setting_parse(const struct setting_row *row, const char *text, long *value)
 	bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
 	char *end;
 
+	if (row->type == SETTING_CHOICE)
+		return parse_choice(row, text, value);
 	errno = 0;
 	*value = strtol(text, &end, hex ? 16 : 10);
 	if (end == text && row->type == SETTING_BITS)
@@ -162,7 +187,12 @@ bool setting_parse(const struct setting_row *row, const char *text, long *value)
 
 const char *setting_format(const struct setting_row *row, long value, char text[SETTING_TEXT_MAX])
 {
+	const struct setting_word *known;
+
 	snprintf(text, SETTING_TEXT_MAX, row->type == SETTING_BITS ? "0x%lx" : "%ld", value);
+	for (known = row->words; row->type == SETTING_CHOICE && known->word; known++)
+		if (known->bits == value)
+			snprintf(text, SETTING_TEXT_MAX, "%s", known->word);
 	return text;
 }
 
@@ -184,6 +214,13 @@ const char *setting_range(const struct setting_row *row, char text[SETTING_TEXT_
 		for (known = row->words; known->word; known++)
 			len += snprintf(text + len, SETTING_TEXT_MAX - (size_t)len, " %s 0x%lx,",
 					known->word, known->bits);
+		text[len - 1] = '\0';
+		break;
+	case SETTING_CHOICE:
+		len = snprintf(text, SETTING_TEXT_MAX, "one of");
+		for (known = row->words; known->word; known++)
+			len += snprintf(text + len, SETTING_TEXT_MAX - (size_t)len, " %s,",
+					known->word);
 		text[len - 1] = '\0';
 		break;
 	}

@@ -25,6 +25,7 @@ enum setting {
 	SET_WR_MAX,
 	SET_SGE_MAX,
 	SET_EVD_QLEN_MAX,
+	SET_WAIT_POLICY,
 	SET_SPIN_US,
 	SET_DBG_TYPE,
 	SET_DBG_DEST,
@@ -34,7 +35,8 @@ enum setting {
 enum setting_type {
 	SETTING_NUMBER,		/* least to most */
 	SETTING_POWER,		/* 0, or a power of two from least to most */
-	SETTING_BITS		/* 0 to most, or the words of bits */
+	SETTING_BITS,		/* 0 to most, or the words of bits */
+	SETTING_CHOICE		/* one of the words */
 };
 
 struct setting_word {
@@ -48,7 +50,7 @@ struct setting_row {
 	enum setting_type type;
 	bool per_device;		/* may stand in the section of a device, too */
 	long least, most, standard;
-	const struct setting_word *words;	/* of SETTING_BITS; the last one is NULL */
+	const struct setting_word *words;	/* of SETTING_BITS, SETTING_CHOICE; the last one is NULL */
 	const char *help;
 };
 

@@ -43,6 +43,8 @@ static bool value_of(const config_setting_t *item, const struct setting_row *row
 	switch (config_setting_type(item)) {
 	case CONFIG_TYPE_INT:
 	case CONFIG_TYPE_INT64:
+		if (row->type == SETTING_CHOICE)
+			return false;
 		number = config_setting_get_int64(item);
 		/* hexadecimal numbers of 32 bits come as negative ones */
 		if (row->type == SETTING_BITS && number < 0 && number >= INT_MIN)

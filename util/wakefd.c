@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* A descriptor to wake a sleeper with. */
 #include <errno.h>
+#include <sched.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "util/wakefd.h"
 
-/* An eventfd that holds 1 cannot block a second write for long, and cannot lose one. */
 static void put_token(int fd)
 {
 	uint64_t one = 1;
@@ -17,7 +17,7 @@ static void put_token(int fd)
 	while (n < 0 && errno == EINTR);
 }
 
-static void take_token(int fd)
+static bool take_token(int fd)
 {
 	uint64_t count;
 	ssize_t n;
@@ -25,7 +25,14 @@ static void take_token(int fd)
 	do
 		n = read(fd, &count, sizeof(count));
 	while (n < 0 && errno == EINTR);
+	return n > 0;
 }
+
+/*
+ * Whoever finds RAISED unset sets it and then writes the token; whoever takes the token unsets it.
+ * In between, however long the writer is kept from it, the token is on its way, and nobody else may
+ * write or unset.
+ */
 
 int wakefd_get(struct wakefd *wake)
 {
@@ -36,48 +43,68 @@ int wakefd_get(struct wakefd *wake)
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0)
 		return -1;
+	/* As in wakefd_raise: before others see the descriptor, so that who closes it waits. */
+	atomic_fetch_add(&wake->raising, 1);
 	if (!atomic_compare_exchange_strong(&wake->fd, &have, fd + 1)) {
 		close(fd);		/* another thread was first */
-		return have - 1;
-	}
-	/*
-	 * A raise between "nobody asked" and now saw no descriptor and wrote no token. Sequential consistency of both
-	 * words: either it sees the descriptor, or this sees it raised; both together only write twice.
-	 */
-	if (atomic_load(&wake->raised))
+		fd = have - 1;
+	} else if (atomic_load(&wake->state) & WAKEFD_RAISED) {
+		/* Who raised it saw no descriptor, or just yet saw one: then two tokens come, at two times. */
+		atomic_fetch_or(&wake->state, WAKEFD_TWICE);
 		put_token(fd);
+	}
+	atomic_fetch_sub(&wake->raising, 1);
 	return fd;
+}
+
+static void raise_with(struct wakefd *wake, unsigned signal)
+{
+	int have, saved;
+
+	if (atomic_fetch_or(&wake->state, WAKEFD_RAISED | signal) & WAKEFD_RAISED)
+		return;
+	/* Sequential consistency of both words: who sees the descriptor is seen by who closes it. */
+	atomic_fetch_add(&wake->raising, 1);
+	have = atomic_load(&wake->fd);
+	saved = errno;
+	if (have)
+		put_token(have - 1);
+	atomic_fetch_sub(&wake->raising, 1);
+	errno = saved;
 }
 
 void wakefd_raise(struct wakefd *wake)
 {
-	int have;
+	raise_with(wake, 0);
+}
 
-	if (atomic_exchange(&wake->raised, true))
-		return;
-	have = atomic_load(&wake->fd);
-	if (have)
-		put_token(have - 1);
+void wakefd_signal(struct wakefd *wake)
+{
+	raise_with(wake, WAKEFD_SIGNAL);
 }
 
 void wakefd_clear(struct wakefd *wake)
 {
-	int have = atomic_load(&wake->fd);
+	int have;
 
+	if (!wakefd_is_raised(wake))
+		return;
 	/*
-	 * Token first, then the flag: a raise in between finds the flag still set and writes nothing, which is right only
-	 * because whoever clears looks at its condition again afterwards.
+	 * Token first, then RAISED: a raise in between writes nothing, which is right only because
+	 * whoever clears looks again.
 	 */
-	if (have)
-		take_token(have - 1);
-	atomic_store(&wake->raised, false);
+	have = atomic_load(&wake->fd);
+	if (!have || take_token(have - 1))
+		atomic_fetch_and(&wake->state, ~WAKEFD_RAISED);
 }
 
 void wakefd_close(struct wakefd *wake)
 {
 	int have = atomic_exchange(&wake->fd, 0);
 
+	while (atomic_load(&wake->raising))
+		sched_yield();
 	if (have)
 		close(have - 1);
-	atomic_store(&wake->raised, false);
+	atomic_fetch_and(&wake->state, WAKEFD_SIGNAL);
 }
