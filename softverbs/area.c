@@ -5,16 +5,14 @@
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/area.h"
+#include "softverbs/settings.h"
 #include "util/log.h"
 
-#define AREA_MB     512u
-#define AREA_MB_MIN 32u
 #define AREA_MB_MAX 16384u
 #define PAGE        4096u
 
@@ -35,19 +33,6 @@ void area_barrier(void)
 	fence_full();
 	if (own->expedited && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
 		log_at(LOG_ERROR, "softverbs: membarrier: %s", strerror(errno));
-}
-
-static uint64_t area_size(void)
-{
-	const char *text = getauxval(AT_SECURE) ? NULL : getenv("SOFTVERBS_AREA_MB");
-	unsigned long mb = text ? strtoul(text, NULL, 0) : AREA_MB;
-
-	if (mb < AREA_MB_MIN || mb > AREA_MB_MAX) {
-		log_at(LOG_WARN, "softverbs: SOFTVERBS_AREA_MB=%s is not in %u..%u, using %u", text,
-		       AREA_MB_MIN, AREA_MB_MAX, AREA_MB);
-		mb = AREA_MB;
-	}
-	return (uint64_t)mb << 20;
 }
 
 /*
@@ -123,11 +108,11 @@ static int tables_open(struct area *area)
 	pthread_cond_init(&area->unpinned, NULL);
 	err = ids_open(&area->regions, 1, SV_REGIONS);
 	if (!err)
-		err = ids_open(&area->qps, 2, SV_QPS); /* 0 and 1 are special QPs on every device */
+		err = ids_open(&area->qps, 1, SV_QPS + 1);
 	if (!err)
-		err = ids_open(&area->cqs, 1, SV_CQS);
+		err = ids_open(&area->cqs, 1, SV_CQS + 1);
 	if (!err)
-		err = ids_open(&area->srqs, 1, SV_SRQS);
+		err = ids_open(&area->srqs, 1, SV_SRQS + 1);
 	if (!err)
 		err = ids_open(&area->channels, 1, SV_CQS);
 	return err;
@@ -150,13 +135,15 @@ static int area_make(struct area *area, uint64_t size)
 
 int area_open(struct sv_peer *self)
 {
-	uint64_t size = area_size();
+	uint64_t size = (uint64_t)sv_setting(SV_SET_AREA_MB) << 20;
 	struct area *area = calloc(1, sizeof(*area));
 	int err;
 
 	if (!area)
 		return ENOMEM;
 	area->ro_fd = area->rw_fd = -1;
+	area->eager = (uint32_t)sv_setting(SV_SET_EAGER);
+	area->strict_sq = sv_setting(SV_SET_STRICT_SQ);
 	self->ro_size = self->rw_size = size;
 	own = area;			/* a forked child leaves its parent's behind */
 	err = area_make(area, size);

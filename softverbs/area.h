@@ -21,6 +21,7 @@ struct heap { /* blocks of powers of two from 64 bytes; a block given back keeps
 	uint8_t *base;
 	uint64_t next, size;		/* never used from `next` on, and zero */
 	struct heap_free *free[HEAP_CLASSES];
+	struct heap_free *taken;	/* an entry for each block in use, whichever */
 };
 
 struct ids { /* numbers first..limit-1; the one longest free comes first */
@@ -30,10 +31,20 @@ struct ids { /* numbers first..limit-1; the one longest free comes first */
 	uint32_t *ring;
 };
 
+struct mail { /* datagrams that come from other processes, and who they are for */
+	struct lock lock; /* guards all of it, and the receiving of each datagram QP; taken after an
+			     SQ's or a CQ's lock */
+	_Atomic(bool) busy;		/* somebody is reading rings */
+	struct sv_peer *from[SV_SLOTS];	/* linked processes; no reference: see mail_peer_free */
+	struct sv_qp *qp[SV_QPS];	/* datagram QPs that receive */
+};
+
 struct area {
 	struct sv_ro *ro;
 	struct sv_rw *rw;
 	int ro_fd, rw_fd;
+	uint32_t eager; /* longest message that goes through a ring where memory can be reached */
+	bool strict_sq; /* a place in a send queue is free when it, or a later one, was polled */
 	bool expedited; /* membarrier reaches every process that asked for it, this one included */
 	uint32_t *alive;
 	struct heap heap[HEAPS];
@@ -52,6 +63,7 @@ struct area {
 	pthread_mutex_t
 		mw_lock; /* guards all windows' bindings; taken after an SQ's or a CQ's lock */
 	struct sv_mw *mw[SV_REGIONS];	/* by number */
+	struct mail mail;
 	_Atomic(uint64_t) waiting[SV_WORDS(SV_QPS)];	/* QPs with sends that wait for something */
 };
 

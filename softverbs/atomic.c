@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "softverbs/bounce.h"
+#include "softverbs/memory.h"
 #include "softverbs/rdma.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -166,6 +167,10 @@ static int atomic_do(struct sv_qp *qp, const struct ibv_send_wr *wr, uint64_t *o
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	if (tx->copy == SV_COPY_SELF) {
+		struct iovec word = { (void *)(uintptr_t)va, sizeof(*old) };
+
+		if (!memory_is_there(&word, 1, true))
+			return rdma_copied(tx, COPY_THERE);
 		*old = atomic_own(va, add, args);
 		return IBV_WC_SUCCESS;
 	}

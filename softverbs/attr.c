@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The attributes of the device and of its port. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include "softverbs/device.h"
+#include "softverbs/settings.h"
 
 #undef ibv_query_port
 
@@ -15,26 +14,6 @@ enum {
 	WIDTH_4X = 2,
 	SPEED_25G = 32,
 };
-
-/* SOFTVERBS_VENDOR=vid:part: programs that know a device by these numbers take this one for it. */
-static void vendor_override(struct ibv_device_attr *attr)
-{
-	const char *value = getauxval(AT_SECURE) ? NULL : getenv("SOFTVERBS_VENDOR");
-	unsigned long vendor, part;
-	char *end;
-
-	if (!value)
-		return;
-	vendor = strtoul(value, &end, 0);
-	if (end == value || *end != ':')
-		return;
-	value = end + 1;
-	part = strtoul(value, &end, 0);
-	if (end == value || *end || vendor > UINT32_MAX || part > UINT32_MAX)
-		return;
-	attr->vendor_id = (uint32_t)vendor;
-	attr->vendor_part_id = (uint32_t)part;
-}
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
@@ -49,6 +28,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_qp = SV_MAX_QP,
 		.max_qp_wr = SV_MAX_WR,
 		.device_cap_flags = IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_SRQ_RESIZE |
 				    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD |
 				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
 				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
@@ -70,7 +50,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_pkeys = 1,
 		.phys_port_cnt = SV_PORT,
 	};
-	vendor_override(attr);
+	sv_setting_vendor(&attr->vendor_id, &attr->vendor_part_id);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
 #include "softverbs/bounce.h"
 #include "softverbs/tx.h"
 
-#define LOOKS 64u /* about a microsecond of hope before others are asked to go on */
+#define LOOKS 200u /* a few microseconds of hope, the time of a part, before others are asked to go on */
 
 static struct rw_bounce *bounce_memory(const struct sv_tx *tx)
 {

@@ -25,6 +25,16 @@ static inline bool bounce_is_active(const struct sv_qp *qp)
 }
 
 /*
+ * Inside the window: it took a receive of an SRQ and has it still, though the copy could not begin
+ * yet, or has to begin again because the SRQ was resized.
+ */
+static inline bool bounce_holds(const struct sv_qp *qp)
+{
+	return qp->bounce.taken && qp->tx.arrival &&
+	       atomic_load_explicit(&qp->tx.rw->held, memory_order_relaxed) == qp->bounce.slot + 1;
+}
+
+/*
  * Inside the window. enum ibv_wc_status when done, EXEC_WAIT(SQ_REMOTE) when the same work request
  * has to come here again: polls and the engine see to that.
  */

@@ -24,6 +24,7 @@
 
 #define CM_BACKLOG      1024		/* most unfetched requests of a listener, and the default */
 #define CM_PARKED       4096		/* most requests that wait for room there */
+#define CM_RESERVE      3		/* events that an identifier has in reserve */
 #define CM_CONNECT_TIME (64 * NSEC_PER_SEC)	/* until the listener has the request */
 #define CM_LINGER_TIME  (100 * NSEC_PER_MSEC)	/* disconnect to TIMEWAIT_EXIT */
 
@@ -40,6 +41,14 @@ enum cm_private {		/* bytes that the receiver sees, whatever was sent */
 	CM_REQ_DATA = 56,
 	CM_REP_DATA = 196,
 	CM_REJ_DATA = 148,
+	CM_SIDR_REQ_DATA = 180,	/* of a datagram identifier, as the next */
+	CM_SIDR_REP_DATA = 136,
+};
+
+enum cm_sidr {			/* IBTA, why a datagram identifier was not resolved */
+	CM_SIDR_NO_SERVICE = 1,
+	CM_SIDR_REJECTED = 2,
+	CM_SIDR_NO_QP = 3,
 };
 
 enum cm_state {
@@ -74,6 +83,7 @@ struct cm_ip {
 /* What two identifiers agree on; from one side's point of view. */
 struct cm_params {
 	uint32_t qpn, psn;
+	uint32_t qkey;		/* of a datagram identifier */
 	uint8_t responder_resources, initiator_depth;
 	uint8_t retry_count, rnr_retry_count;
 	uint8_t flow_control, srq;
@@ -81,7 +91,7 @@ struct cm_params {
 
 enum cm_kind {
 	CM_MSG_REQ = 1,
-	CM_MSG_MRA,		/* the request is handed to the program: no more timeout */
+	CM_MSG_MRA,		/* the program has the request and takes its time: no more timeout */
 	CM_MSG_REP,
 	CM_MSG_RTU,
 	CM_MSG_REJ,
@@ -100,10 +110,13 @@ struct cm_message {
 };
 
 struct cm_channel {
-	/* fd: an eventfd in semaphore mode, one token for each queued event */
+	/* fd: an eventfd that counts, to whatever number, while an event is queued: the token */
 	struct rdma_event_channel channel;
-	unsigned readers;			/* threads that wait for a token, or are between it and the event */
+	/* threads that wait for the token, or are between it and the event */
+	unsigned readers;
+	bool loose;				/* with readers: the token may be there without an event */
 	bool closed;				/* destroyed; the last reader frees it */
+	bool kept;				/* closed, and remembered for a reader that comes late */
 	TAILQ_HEAD(, cm_event) events;
 	const uint32_t *alive;
 };
@@ -143,6 +156,12 @@ struct cm_id {
 	struct cm_port *port;
 	struct ibv_sa_path_rec path;
 
+	/*
+	 * For want of memory: an attempt's outcome, its end and TIMEWAIT_EXIT, which nobody asks
+	 * for and somebody waits for.
+	 */
+	TAILQ_HEAD(, cm_event) reserve;
+
 	/* what rdma_get_cm_event has given out and rdma_ack_cm_event got back */
 	unsigned delivered, acked;
 	pthread_cond_t all_acked;
@@ -153,6 +172,7 @@ struct cm_id {
 
 	/* a listener */
 	unsigned backlog, queued;
+	bool telling;			/* the timer runs for requests that are not told */
 	unsigned parked_count;
 	TAILQ_HEAD(, cm_id) parked;
 
@@ -171,8 +191,17 @@ struct cm_id {
 	struct sv_timer timer;
 	struct cm_params local, theirs;
 	uint64_t deadline;		/* CM_CONNECTING */
-	struct cm_message *request;	/* CM_CONNECTING: not sent yet */
+	/* CM_CONNECTING: not sent yet, or sent to a process of which `known` holds */
+	struct cm_message *request;
+	bool known;			/* it listened there before, and has not said a word now */
+	bool told;			/* passive: the other side waits as long as it takes */
 };
+
+/* It resolves queue pairs that take datagrams; nothing is connected. */
+static inline bool id_is_datagram(const struct cm_id *id)
+{
+	return id->id.ps != RDMA_PS_TCP;
+}
 
 static inline struct cm_id *cm_id_of(struct rdma_cm_id *id)
 {
@@ -197,8 +226,30 @@ void cm_device_unbind(struct cm_id *id);
 uint8_t cm_max_responder(void);
 uint8_t cm_max_initiator(void);
 
+/* ---- cm_channel.c ---- */
+struct cm_channel *channel_from(struct rdma_event_channel *channel);
+struct cm_channel *channel_of_id(struct cm_id *id);
+bool channel_is_ours(const struct rdma_event_channel *channel);
+/*
+ * A destroyed one, when no thread waits in it any more and it is not among those that were closed
+ * last.
+ */
+void channel_free_locked(struct cm_channel *channel);
+/*
+ * A token, at a cancellation point and without any lock; the reader counts until the caller has
+ * looked at the queue. 0 or errno.
+ */
+int token_read(struct cm_channel *channel, bool closed);
+/* A reader goes. It leaves the token as the queue wants it, whether it has taken it or not. */
+void channel_leave_locked(struct cm_channel *channel);
+
 /* ---- cm_event.c ---- */
+int event_reserve(struct cm_id *id);			/* 0 or ENOMEM; event_unreserve in any case */
+void event_unreserve(struct cm_id *id);
+/* NULL: no memory; the call that wants it fails */
 struct cm_event *event_new(struct cm_id *owner, enum rdma_cm_event_type type, int status);
+/* for what happens without a call: out of the reserve if need be */
+struct cm_event *event_new_locked(struct cm_id *owner, enum rdma_cm_event_type type, int status);
 /* to the channel of its owner; accepts NULL */
 void event_post_locked(struct cm_event *event);
 void event_post_new_locked(struct cm_id *owner, enum rdma_cm_event_type type, int status);
@@ -206,8 +257,6 @@ void event_set_params(struct cm_event *event, const struct cm_params *theirs, co
 		      unsigned size);
 void event_discard_locked(struct cm_id *id);		/* what nobody fetched */
 void event_move_locked(struct cm_id *id, struct cm_channel *to);
-struct cm_channel *channel_of_id(struct cm_id *id);
-bool channel_is_ours(const struct rdma_event_channel *channel);
 
 /* ---- cm_id.c ---- */
 struct cm_id *id_new(struct cm_channel *channel, void *context, enum rdma_port_space space);
@@ -231,7 +280,8 @@ bool ip_parse(struct cm_ip *ip, const char *text);
 bool ip_overlaps(const struct cm_ip *a, const struct cm_ip *b);
 bool ip_same(const struct cm_ip *a, const struct cm_ip *b);
 union ibv_gid ip_gid(const struct cm_ip *ip);
-bool ip_is_local(const struct sockaddr *addr);
+/* 0, EADDRNOTAVAIL, or why nobody can tell */
+int ip_is_local(const struct sockaddr *addr);
 /* 0 or errno */
 int ip_route(const struct sockaddr *target, struct sockaddr_storage *source);
 
@@ -251,16 +301,22 @@ void port_fork_child(void);
 
 /* ---- cm_lookup.c ---- */
 /*
- * 0 and a lookup that ends in connect_found_locked or connect_refused_locked, or an errno
- * (ECONNREFUSED: nobody listens).
+ * 0 and a lookup that ends in connect_found_locked or connect_refused_locked, or in
+ * connect_known_locked at once, or an errno (ECONNREFUSED: nobody listens).
  */
 int lookup_start_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct cm_ip *ip);
+/* The same, and what was known is forgotten. */
+int lookup_ask_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct cm_ip *ip);
 void lookup_stop_locked(struct cm_id *id);
 void lookup_answer(int fd);		/* engine: tells the other side who listens here; owns fd */
 
 /* ---- cm_connect.c ---- */
 int params_take(struct cm_id *id, const struct rdma_conn_param *param);
 void connect_found_locked(struct cm_id *id, uint16_t slot, const uint64_t nonce[2]);
+/* `peer`, a reference that becomes the identifier's, listened there when it was asked last. */
+void connect_known_locked(struct cm_id *id, struct sv_peer *peer);
+void connect_mistaken_locked(struct cm_id *id);		/* it does not listen there any more */
+void connect_heard_locked(struct cm_id *id);		/* it does */
 void connect_refused_locked(struct cm_id *id, int error);
 void connect_retry_locked(struct cm_id *id);		/* asks again who listens */
 void connect_link_ready_locked(struct cm_id *id, struct sv_peer *peer);
@@ -270,6 +326,16 @@ void connect_reply_locked(struct cm_id *id, const struct cm_message *reply);
  * is not held.
  */
 bool connect_finish(struct cm_event *event);
+
+/* ---- cm_datagram.c ---- */
+/* the private data of a request that a program may give, and that its listener sees */
+unsigned request_room(const struct cm_id *id);
+void datagram_set_params(const struct cm_id *id, struct cm_event *event,
+			 const struct cm_params *theirs, const uint8_t *data, unsigned size);
+void datagram_resolved_locked(struct cm_id *id, const struct cm_message *reply);
+/* `status`: enum cm_sidr or a negative errno; data may be NULL */
+void datagram_refused_locked(struct cm_id *id, int status, const uint8_t *data);
+int datagram_accept(struct cm_id *id, const struct rdma_conn_param *param);
 
 /* ---- cm_listen.c ---- */
 void listen_request_locked(struct sv_peer *peer, const struct cm_message *request);
@@ -300,6 +366,7 @@ int message_send_data_locked(struct cm_id *id, struct cm_message *message);
 void message_reject_locked(struct sv_peer *peer, uint32_t from, uint32_t to, enum cm_reason reason);
 
 /* ---- cm_qp.c ---- */
+void address_fill(const struct cm_id *id, struct ibv_ah_attr *ah);	/* the way to the other side */
 /* 0 or errno; the next two too; accept an identifier without a queue pair */
 int qp_error(struct cm_id *id);
 int qp_connect(struct cm_id *id);

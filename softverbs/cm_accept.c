@@ -50,8 +50,8 @@ int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *param)
 
 	if (!id_is_ours(id))
 		return cm_fail(ENODEV);
-	if (public->ps != RDMA_PS_TCP)
-		return cm_fail(EOPNOTSUPP);
+	if (id_is_datagram(id))
+		return datagram_accept(id, param);
 	cm_lock();
 	error = id->state == CM_REQUESTED ? params_take(id, param) : EINVAL;
 	cm_unlock();
@@ -77,7 +77,7 @@ int rdma_reject(struct rdma_cm_id *public, const void *data, uint8_t size)
 
 	if (!id_is_ours(id))
 		return cm_fail(ENODEV);
-	if (size > CM_REJ_DATA)
+	if (size > (id_is_datagram(id) ? CM_SIDR_REP_DATA : CM_REJ_DATA))
 		return cm_fail(EINVAL);
 	cm_lock();
 	waited = id->state == CM_REQUESTED || id->state == CM_ANSWERED;

@@ -14,9 +14,9 @@ static int bind_addr(struct cm_id *id, const struct sockaddr *addr)
 
 	if (error)
 		return error;
-	if (!ip.any && !ip_is_local(addr))
-		return EADDRNOTAVAIL;
 	if (!ip.any)
+		error = ip_is_local(addr);
+	if (!ip.any && !error)
 		error = cm_device_bind(id);
 	if (error)
 		return error;
@@ -116,9 +116,9 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *source, struct
 		      int timeout_ms)
 {
 	struct cm_id *id = cm_id_of(public);
+	struct cm_event *event;
 	enum cm_state state;
-	bool local;
-	int error;
+	int error, absent;
 
 	(void)timeout_ms;
 	if (!id_is_ours(id))
@@ -129,15 +129,19 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *source, struct
 	error = resolve_addr(id, source, target);
 	if (error)
 		return cm_fail(error);
-	local = ip_is_local(&public->route.addr.dst_addr);
+	absent = ip_is_local(&public->route.addr.dst_addr);
+	if (absent && absent != EADDRNOTAVAIL)
+		return cm_fail(absent);
+	event = event_new(id, absent ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED,
+			  absent ? -ETIMEDOUT : 0);
+	if (!event)
+		return cm_fail(ENOMEM);
 	cm_lock();
-	if (local) {
+	if (!absent) {
 		id->state = CM_ADDR_RESOLVED;
 		route_fill(id);
-		event_post_new_locked(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	} else {
-		event_post_new_locked(id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
 	}
+	event_post_locked(event);
 	cm_unlock();
 	return sync_finish(id);
 }
@@ -145,21 +149,25 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *source, struct
 int rdma_resolve_route(struct rdma_cm_id *public, int timeout_ms)
 {
 	struct cm_id *id = cm_id_of(public);
-	bool resolved;
+	struct cm_event *event = NULL;
+	int error = EINVAL;
 
 	(void)timeout_ms;
 	if (!id_is_ours(id))
 		return cm_fail(ENODEV);
 	cm_lock();
-	resolved = id->state == CM_ADDR_RESOLVED;
-	if (resolved) {
+	if (id->state == CM_ADDR_RESOLVED) {
+		event = event_new(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+		error = event ? 0 : ENOMEM;
+	}
+	if (!error) {
 		id->state = CM_ROUTE_RESOLVED;
 		public->route.path_rec = &id->path;
 		public->route.num_paths = 1;
-		event_post_new_locked(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+		event_post_locked(event);
 	}
 	cm_unlock();
-	return resolved ? sync_finish(id) : cm_fail(EINVAL);
+	return error ? cm_fail(error) : sync_finish(id);
 }
 
 void route_fill(struct cm_id *id)

@@ -17,13 +17,18 @@ static void connect_late(struct sv_timer *timer);
 
 /* ---- parameters ---- */
 
-static uint32_t random_psn(void)
+/* Some for later ones by the same call. */
+static uint32_t random_psn_locked(void)
 {
-	uint32_t psn = 0;
+	static uint32_t psns[32];
+	static unsigned left;
 
-	if (getrandom(&psn, sizeof(psn), GRND_NONBLOCK) != sizeof(psn))
-		psn = (uint32_t)clock_now();
-	return psn & 0xffffff;
+	if (!left) {
+		if (getrandom(psns, sizeof(psns), GRND_NONBLOCK) != sizeof(psns))
+			return (uint32_t)clock_now() & 0xffffff;
+		left = sizeof(psns) / sizeof(psns[0]);
+	}
+	return psns[--left] & 0xffffff;
 }
 
 static int depth_take(uint8_t *depth, uint8_t wish, uint8_t limit)
@@ -64,7 +69,7 @@ int params_take(struct cm_id *id, const struct rdma_conn_param *param)
 	}
 	local.qpn = qp ? qp->qp_num : param->qp_num & 0xffffff;
 	local.srq = qp ? qp->srq != NULL : !!param->srq;
-	local.psn = random_psn();
+	local.psn = random_psn_locked();
 	id->local = local;
 	return 0;
 }
@@ -87,11 +92,16 @@ void connect_refused_locked(struct cm_id *id, int error)
 	struct cm_event *event;
 
 	connect_end_locked(id);
+	if (id_is_datagram(id)) {
+		datagram_refused_locked(
+			id, error == ECONNREFUSED ? CM_SIDR_NO_SERVICE : -error, NULL);
+		return;
+	}
 	if (error != ECONNREFUSED) {
 		event_post_new_locked(id, RDMA_CM_EVENT_UNREACHABLE, -error);
 		return;
 	}
-	event = event_new(id, RDMA_CM_EVENT_REJECTED, CM_NO_LISTENER);
+	event = event_new_locked(id, RDMA_CM_EVENT_REJECTED, CM_NO_LISTENER);
 	if (event)
 		event_set_params(event, NULL, nothing, sizeof(nothing));
 	event_post_locked(event);
@@ -144,6 +154,36 @@ static int connect_look_locked(struct cm_id *id)
 	return lookup_start_locked(id, id->id.ps, port, &ip);
 }
 
+void connect_known_locked(struct cm_id *id, struct sv_peer *peer)
+{
+	id->peer = peer;
+	id->known = true;
+	if (message_send_data_locked(id, id->request))
+		connect_mistaken_locked(id);
+}
+
+void connect_mistaken_locked(struct cm_id *id)
+{
+	struct cm_ip ip;
+	uint16_t port;
+	int error;
+
+	id->known = false;
+	peer_put(id->peer);
+	id->peer = NULL;
+	ip_from_sockaddr(&ip, &port, &id->id.route.addr.dst_addr);
+	error = lookup_ask_locked(id, id->id.ps, port, &ip);
+	if (error)
+		connect_refused_locked(id, error);
+}
+
+void connect_heard_locked(struct cm_id *id)
+{
+	id->known = false;
+	free(id->request);
+	id->request = NULL;
+}
+
 static void connect_late(struct sv_timer *timer)
 {
 	struct cm_id *id = (struct cm_id *)(void *)((char *)timer - offsetof(struct cm_id, timer));
@@ -155,7 +195,7 @@ static void connect_late(struct sv_timer *timer)
 			if (id->peer)
 				message_reject_locked(id->peer, id->number, id->remote, CM_GONE);
 			error = ETIMEDOUT;
-		} else if (id->request && !id->wants_link && !id->lookup) {
+		} else if (!id->peer && !id->wants_link && !id->lookup) {
 			engine_timer_arm(timer, id->deadline, connect_late);
 			error = connect_look_locked(id);
 		}
@@ -217,9 +257,7 @@ int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *param)
 
 	if (!id_is_ours(id))
 		return cm_fail(ENODEV);
-	if (public->ps != RDMA_PS_TCP)
-		return cm_fail(EOPNOTSUPP);
-	if (param && param->private_data_len > CM_REQ_DATA)
+	if (param && param->private_data_len > request_room(id))
 		return cm_fail(EINVAL);
 	cm_lock();
 	if (id->state == CM_ROUTE_RESOLVED) {
@@ -252,13 +290,18 @@ void connect_reply_locked(struct cm_id *id, const struct cm_message *reply)
 
 	if (id->state != CM_CONNECTING || !id->peer)
 		return;
+	connect_heard_locked(id);
+	if (id_is_datagram(id)) {
+		datagram_resolved_locked(id, reply);
+		return;
+	}
 	engine_timer_disarm(&id->timer);
 	id->remote = reply->from;
 	id->theirs = reply->params;
 	id->local.responder_resources = lower(reply->params.initiator_depth, cm_max_responder());
 	id->local.initiator_depth = lower(reply->params.responder_resources, cm_max_initiator());
 	id->state = CM_ANSWERED;
-	event = event_new(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	event = event_new_locked(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
 	if (event)
 		event_set_params(event, &id->theirs, reply->data, CM_REP_DATA);
 	event_post_locked(event);

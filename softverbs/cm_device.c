@@ -46,7 +46,9 @@ static int open_locked(void)
 	struct ibv_device_attr attr;
 	int error;
 
-	if (!list || !list[0]) {
+	if (!list)
+		return errno;
+	if (!list[0]) {
 		ibv_free_device_list(list);
 		return ENODEV;
 	}

@@ -59,7 +59,7 @@ int rdma_disconnect(struct rdma_cm_id *public)
 
 	if (!id_is_ours(id))
 		return cm_fail(ENODEV);
-	if (id_state(id) < CM_CONNECTING)
+	if (id_is_datagram(id) || id_state(id) < CM_CONNECTING)
 		return cm_fail(EINVAL);
 	error = qp_error(id);
 	if (error)
@@ -131,12 +131,24 @@ void disconnect_reply_locked(struct cm_id *id)
 	close_locked(id);
 }
 
+static int sidr_status(int reason)
+{
+	return reason == CM_NO_LISTENER ? CM_SIDR_NO_SERVICE
+	       : reason == CM_CONSUMER	? CM_SIDR_REJECTED
+					: CM_SIDR_NO_QP;
+}
+
 static void rejected_post_locked(struct cm_id *id, int reason, const uint8_t *data)
 {
-	struct cm_event *event = event_new(id, RDMA_CM_EVENT_REJECTED, reason);
+	struct cm_event *event;
 
 	engine_timer_disarm(&id->timer);
 	id->state = CM_CLOSED;
+	if (id_is_datagram(id)) {
+		datagram_refused_locked(id, sidr_status(reason), data);
+		return;
+	}
+	event = event_new_locked(id, RDMA_CM_EVENT_REJECTED, reason);
 	if (event)
 		event_set_params(event, NULL, data, CM_REJ_DATA);
 	event_post_locked(event);
@@ -148,6 +160,11 @@ void rejected_locked(struct cm_id *id, const struct cm_message *reject)
 
 	switch (id->state) {
 	case CM_CONNECTING:
+		if (id->known && reason == CM_NO_LISTENER) {
+			connect_mistaken_locked(id);
+			break;
+		}
+		/* fall through */
 	case CM_ANSWERED:
 	case CM_ACCEPTED:
 		rejected_post_locked(id, reason, reject->data);
@@ -177,6 +194,16 @@ void disconnect_lost_locked(struct cm_id *id)
 		break;
 	case CM_DISCONNECTED:
 		break;
+	case CM_CONNECTING:
+		if (id->known) {	/* perhaps somebody else listens there by now */
+			connect_mistaken_locked(id);
+			break;
+		}
+		if (id_is_datagram(id)) {
+			connect_refused_locked(id, ETIMEDOUT);
+			break;
+		}
+		/* fall through */
 	default:
 		rejected_locked(id, &gone);
 		break;

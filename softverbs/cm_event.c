@@ -1,99 +1,70 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Event channels: a queue and an eventfd that holds one token for each event in it. */
+/* Events: made, queued in channels, taken back, fetched and acknowledged. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
-#include "softverbs/cancel.h"
 #include "softverbs/cm.h"
-#include "softverbs/sv.h"
 #include "util/log.h"
 
-static struct cm_channel *channel_from(struct rdma_event_channel *channel)
+/* ---- posting ---- */
+
+int event_reserve(struct cm_id *id)
 {
-	return (struct cm_channel *)(void *)channel;	/* its first member */
-}
+	struct cm_event *event;
+	int i;
 
-struct cm_channel *channel_of_id(struct cm_id *id)
-{
-	return channel_from(id->id.channel);
-}
-
-bool channel_is_ours(const struct rdma_event_channel *channel)
-{
-	return *((const struct cm_channel *)(const void *)channel)->alive;
-}
-
-/* ---- channels ---- */
-
-struct rdma_event_channel *rdma_create_event_channel(void)
-{
-	struct cm_channel *channel = calloc(1, sizeof(*channel));
-	int error = channel ? cm_device_hold() : ENOMEM;
-
-	if (!error) {
-		channel->channel.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-		if (channel->channel.fd < 0) {
-			error = errno;
-			cm_device_release();
-		}
+	for (i = 0; i < CM_RESERVE; i++) {
+		event = calloc(1, sizeof(*event));
+		if (!event)
+			return ENOMEM;
+		TAILQ_INSERT_TAIL(&id->reserve, event, entry);
 	}
-	if (error) {
-		log_at(LOG_ERROR, "rdma_cm: event channel: %s", strerror(error));
-		free(channel);
-		errno = error;
-		return NULL;
-	}
-	channel->alive = area_alive();
-	TAILQ_INIT(&channel->events);
-	return &channel->channel;
+	return 0;
 }
 
-/* A thread that waits in the channel while it is destroyed keeps the memory. */
-static void channel_free_locked(struct cm_channel *channel)
+void event_unreserve(struct cm_id *id)
 {
-	if (channel->closed && !channel->readers)
-		free(channel);
-}
-
-void rdma_destroy_event_channel(struct rdma_event_channel *public)
-{
-	struct cm_channel *channel = channel_from(public);
-	int cancel = cancel_off();
 	struct cm_event *event;
 
-	close(public->fd);
-	cancel_restore(cancel);
-	if (!channel_is_ours(public))
-		/* a copy of the parent's; only the descriptor is this process's own */
-		return;
-	cm_lock();
-	while ((event = TAILQ_FIRST(&channel->events))) {
-		TAILQ_REMOVE(&channel->events, event, entry);
+	while ((event = TAILQ_FIRST(&id->reserve))) {
+		TAILQ_REMOVE(&id->reserve, event, entry);
 		free(event);
 	}
-	channel->closed = true;
-	channel_free_locked(channel);
-	cm_unlock();
-	cm_device_release();
 }
 
-/* ---- posting ---- */
+static void event_fill(struct cm_event *event, struct cm_id *owner, enum rdma_cm_event_type type,
+		       int status)
+{
+	event->owner = owner;
+	event->event.id = &owner->id;
+	event->event.event = type;
+	event->event.status = status;
+}
 
 struct cm_event *event_new(struct cm_id *owner, enum rdma_cm_event_type type, int status)
 {
 	struct cm_event *event = calloc(1, sizeof(*event));
 
+	if (event)
+		event_fill(event, owner, type, status);
+	return event;
+}
+
+struct cm_event *event_new_locked(struct cm_id *owner, enum rdma_cm_event_type type, int status)
+{
+	struct cm_event *event = event_new(owner, type, status);
+
+	if (event)
+		return event;
+	event = TAILQ_FIRST(&owner->reserve);
 	if (!event) {
 		log_at(LOG_ERROR, "rdma_cm: id %p: %s is lost: out of memory", (void *)&owner->id,
 		       rdma_event_str(type));
 		return NULL;
 	}
-	event->owner = owner;
-	event->event.id = &owner->id;
-	event->event.event = type;
-	event->event.status = status;
+	TAILQ_REMOVE(&owner->reserve, event, entry);
+	event_fill(event, owner, type, status);
 	return event;
 }
 
@@ -122,8 +93,11 @@ void event_set_params(struct cm_event *event, const struct cm_params *theirs, co
 
 static void queue_locked(struct cm_channel *channel, struct cm_event *event)
 {
+	bool was_empty = TAILQ_EMPTY(&channel->events);
+
 	TAILQ_INSERT_TAIL(&channel->events, event, entry);
-	eventfd_write(channel->channel.fd, 1);
+	if (was_empty)
+		eventfd_write(channel->channel.fd, 1);
 }
 
 void event_post_locked(struct cm_event *event)
@@ -134,23 +108,28 @@ void event_post_locked(struct cm_event *event)
 
 void event_post_new_locked(struct cm_id *owner, enum rdma_cm_event_type type, int status)
 {
-	event_post_locked(event_new(owner, type, status));
+	event_post_locked(event_new_locked(owner, type, status));
 }
 
 /* ---- taking back ---- */
 
 /*
- * The token of an event that is taken out of the queue. While some thread is between token and
- * event, nobody knows whose token is left: that thread finds the queue empty then and reads the
- * token that is too many.
+ * The token goes with the last event. While some thread is between token and event, nobody knows
+ * whether it is still there: that thread sees to it when it leaves.
  */
 static void unqueue_locked(struct cm_channel *channel, struct cm_event *event)
 {
 	eventfd_t token;
 
 	TAILQ_REMOVE(&channel->events, event, entry);
-	if (!channel->readers)
+	if (!channel->readers && TAILQ_EMPTY(&channel->events))
 		eventfd_read(channel->channel.fd, &token);	/* is there, so it does not block */
+}
+
+static void take_back_locked(struct cm_channel *channel, struct cm_event *event)
+{
+	channel->loose |= channel->readers > 0;
+	unqueue_locked(channel, event);
 }
 
 static struct cm_event *event_of_id_locked(struct cm_channel *channel, const struct cm_id *id)
@@ -169,7 +148,7 @@ void event_discard_locked(struct cm_id *id)
 	struct cm_event *event;
 
 	while ((event = event_of_id_locked(channel, id))) {
-		unqueue_locked(channel, event);
+		take_back_locked(channel, event);
 		if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			listen_drop_locked(cm_id_of(event->event.id), CM_CONSUMER);
 		free(event);
@@ -182,27 +161,12 @@ void event_move_locked(struct cm_id *id, struct cm_channel *to)
 	struct cm_event *event;
 
 	while (from != to && (event = event_of_id_locked(from, id))) {
-		unqueue_locked(from, event);
+		take_back_locked(from, event);
 		queue_locked(to, event);
 	}
 }
 
 /* ---- fetching ---- */
-
-struct reader {
-	struct cm_channel *channel;
-	int error;
-};
-
-static void reader_leave(void *arg)
-{
-	const struct reader *reader = arg;
-
-	cm_lock();
-	reader->channel->readers--;
-	channel_free_locked(reader->channel);
-	cm_unlock();
-}
 
 /* From here on the event counts: its owner cannot go before it is acknowledged. */
 static struct cm_event *event_take_locked(struct cm_channel *channel)
@@ -211,40 +175,17 @@ static struct cm_event *event_take_locked(struct cm_channel *channel)
 
 	if (!event)
 		return NULL;
-	TAILQ_REMOVE(&channel->events, event, entry);
+	unqueue_locked(channel, event);
 	event->owner->delivered++;
 	if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		listen_fetched_locked(event);
 	return event;
 }
 
-/*
- * A token, at a cancellation point and without any lock; the reader counts until the caller has
- * looked at the queue. Programs destroy the channel that a thread of theirs waits in, and count on
- * its waiting on, as it does in a descriptor that is closed: here it may have been woken by the
- * token of an event that was discarded.
- */
-static int token_read(struct cm_channel *channel, bool closed)
-{
-	struct reader reader = { .channel = channel };
-	uint64_t token;
-
-	pthread_cleanup_push(reader_leave, &reader);
-	while (closed)
-		pause();
-	if (read(channel->channel.fd, &token, sizeof(token)) < 0)
-		reader.error = errno;
-	pthread_cleanup_pop(0);
-	return reader.error;
-}
-
-/* The next event; NULL and *error. */
-static struct cm_event *event_next(struct cm_channel *channel, int *error)
+static struct cm_event *event_await_locked(struct cm_channel *channel, int *error)
 {
 	struct cm_event *event = NULL;
 
-	*error = 0;
-	cm_lock();
 	channel->readers++;
 	while (!event && !*error) {
 		bool closed = channel->closed;
@@ -257,8 +198,22 @@ static struct cm_event *event_next(struct cm_channel *channel, int *error)
 		else if (!*error)
 			event = event_take_locked(channel);
 	}
-	channel->readers--;
-	channel_free_locked(channel);
+	channel_leave_locked(channel);
+	return event;
+}
+
+/* The next event; NULL and *error. */
+static struct cm_event *event_next(struct cm_channel *channel, int *error)
+{
+	struct cm_event *event = NULL;
+
+	*error = 0;
+	pthread_testcancel();
+	cm_lock();
+	if (!channel->readers)
+		event = event_take_locked(channel);
+	if (!event)
+		event = event_await_locked(channel, error);
 	cm_unlock();
 	return event;
 }

@@ -158,6 +158,11 @@ struct cm_id *id_new(struct cm_channel *channel, void *context, enum rdma_port_s
 	id->alive = channel->alive;
 	pthread_cond_init(&id->all_acked, NULL);
 	TAILQ_INIT(&id->parked);
+	TAILQ_INIT(&id->reserve);
+	if (event_reserve(id)) {
+		id_free(id);
+		return NULL;
+	}
 	return id;
 }
 
@@ -195,6 +200,7 @@ void id_free(struct cm_id *id)
 	cm_device_unbind(id);
 	if (id->owned)
 		disown();
+	event_unreserve(id);
 	pthread_cond_destroy(&id->all_acked);
 	free(id->request);
 	free(id->ep_attr);

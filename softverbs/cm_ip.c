@@ -138,24 +138,30 @@ static bool is_multicast(const struct sockaddr *addr)
  * The kernel knows best: a datagram socket can be bound to it, and connecting to it is no
  * broadcast.
  */
-bool ip_is_local(const struct sockaddr *addr)
+int ip_is_local(const struct sockaddr *addr)
 {
 	struct sockaddr_storage copy;
 	socklen_t size = ip_sockaddr_size(addr);
-	int fd, cancel = cancel_off();
-	bool local = false;
+	int fd, cancel, error = 0;
 
-	fd = is_multicast(addr) ? -1 : socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0) {
+	if (is_multicast(addr))
+		return EADDRNOTAVAIL;
+	cancel = cancel_off();
+	fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		error = errno == EAFNOSUPPORT ? EADDRNOTAVAIL : errno;
+	if (!error) {
 		memcpy(&copy, addr, size);
 		ip_set_port((struct sockaddr *)&copy, 0);
-		local = !bind(fd, (struct sockaddr *)&copy, size);
+		if (bind(fd, (struct sockaddr *)&copy, size))
+			error = EADDRNOTAVAIL;
 		ip_set_port((struct sockaddr *)&copy, PROBE_PORT);
-		local = local && (!connect(fd, (struct sockaddr *)&copy, size) || errno != EACCES);
+		if (!error && connect(fd, (struct sockaddr *)&copy, size) && errno == EACCES)
+			error = EADDRNOTAVAIL;
 		close(fd);
 	}
 	cancel_restore(cancel);
-	return local;
+	return error;
 }
 
 /* The local address from which the host would send to the target. */

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "softverbs/cm.h"
+#include "util/clock.h"
 #include "util/log.h"
+
+#define TELL_TIME NSEC_PER_SEC	/* a program that answers sooner need not tell that it has a request */
 
 int rdma_listen(struct rdma_cm_id *public, int backlog)
 {
@@ -81,8 +84,38 @@ static struct cm_id *request_new_locked(struct cm_id *listener, struct sv_peer *
 	request->listener = listener;
 	event->event.id = &request->id;
 	event->event.listen_id = &listener->id;
-	event_set_params(event, &message->params, message->data, CM_REQ_DATA);
+	if (id_is_datagram(request))
+		datagram_set_params(request, event, NULL, message->data, CM_SIDR_REQ_DATA);
+	else
+		event_set_params(event, &message->params, message->data, CM_REQ_DATA);
 	return request;
+}
+
+/* All that are queued or fetched, and not answered. */
+static void requests_tell_locked(void)
+{
+	uint32_t cursor = 0;
+	struct cm_id *id;
+
+	while ((id = id_next_locked(&cursor))) {
+		if (id->state != CM_REQUESTED || id->told || id->parked_event)
+			continue;
+		id->told = true;
+		/* who does not hear that the request is here gives up in time */
+		if (message_send_locked(id, CM_MSG_MRA))
+			disconnect_lost_locked(id);
+	}
+}
+
+static void listen_tell(struct sv_timer *timer)
+{
+	struct cm_id *id = (struct cm_id *)(void *)((char *)timer - offsetof(struct cm_id, timer));
+
+	cm_lock();
+	if (id->telling)
+		requests_tell_locked();
+	id->telling = false;
+	cm_unlock();
 }
 
 static void queue_locked(struct cm_id *listener, struct cm_id *request)
@@ -90,9 +123,9 @@ static void queue_locked(struct cm_id *listener, struct cm_id *request)
 	event_post_locked(request->parked_event);
 	request->parked_event = NULL;
 	listener->queued++;
-	/* a peer that is gone is noticed by the link; nothing depends on this message then */
-	if (message_send_locked(request, CM_MSG_MRA))
-		log_at(LOG_TRACE, "rdma_cm: id %p: the requester is gone", (void *)&request->id);
+	if (!listener->telling)
+		engine_timer_arm(&listener->timer, clock_now() + TELL_TIME, listen_tell);
+	listener->telling = true;
 }
 
 static bool address_is_sound(const struct sockaddr_in6 *addr)
@@ -200,6 +233,9 @@ void listen_stop_locked(struct cm_id *listener)
 {
 	struct cm_id *request;
 
+	if (listener->telling)		/* those that were fetched live on */
+		requests_tell_locked();
+	listener->telling = false;
 	while ((request = unpark_first_locked(listener))) {
 		reject_send_locked(request, CM_NO_LISTENER, NULL, 0);
 		request_free_locked(request);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
  * Who listens on a port: asked on the socket of the port's name, answered with a slot by the engine
- * that owns it.
+ * that owns it. A linked process that listened there before is sent the next request at once; if
+ * it does not listen there any more, or ends before it answers, the question is asked after all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +20,15 @@ struct answer {
 	uint32_t magic, slot;
 	uint64_t nonce[2];
 };
+
+#define KNOWN 64
+
+static struct known {		/* the cm lock; by space and number */
+	struct cm_ip ip;
+	uint32_t space;
+	uint16_t number, slot;
+	uint64_t nonce[2];	/* zeros: nothing is known */
+} known[KNOWN];
 
 struct cm_lookup {
 	struct engine_watch watch;
@@ -59,6 +69,46 @@ void lookup_stop_locked(struct cm_id *id)
 	engine_defer(&lookup->job, lookup_free);
 }
 
+/* ---- who was found before ---- */
+
+static struct known *known_entry(uint32_t space, uint16_t number)
+{
+	return &known[(space * 31 + number) % KNOWN];
+}
+
+static void known_keep_locked(const struct cm_id *id, const struct answer *answer)
+{
+	uint16_t number;
+	struct known *entry;
+	struct cm_ip ip;
+
+	if (ip_from_sockaddr(&ip, &number, &id->id.route.addr.dst_addr))
+		return;
+	entry = known_entry(id->id.ps, number);
+	*entry = (struct known){ .ip = ip, .space = id->id.ps, .number = number,
+				 .slot = (uint16_t)answer->slot,
+				 .nonce = { answer->nonce[0], answer->nonce[1] } };
+}
+
+/* The nonce is that of one life of a process, so that nobody is taken for who lived there before. */
+static struct sv_peer *known_peer_locked(uint32_t space, uint16_t number, const struct cm_ip *ip)
+{
+	struct known *entry = known_entry(space, number);
+	struct sv_peer *peer;
+
+	if (!(entry->nonce[0] | entry->nonce[1]) || entry->space != space ||
+	    entry->number != number || !ip_same(&entry->ip, ip))
+		return NULL;
+	peer = peer_linked(entry->slot);
+	if (peer && !memcmp(peer->nonce, entry->nonce, sizeof(entry->nonce)))
+		return peer;
+	if (peer)
+		peer_put(peer);
+	return NULL;
+}
+
+/* ---- asking ---- */
+
 static void lookup_ready(struct engine_watch *watch, uint32_t events)
 {
 	struct cm_lookup *lookup =
@@ -79,11 +129,13 @@ static void lookup_ready(struct engine_watch *watch, uint32_t events)
 		return;
 	}
 	lookup_stop_locked(id);
-	if (got == sizeof(answer) && answer.magic == ANSWER_MAGIC && answer.slot < SV_SLOTS)
+	if (got == sizeof(answer) && answer.magic == ANSWER_MAGIC && answer.slot < SV_SLOTS) {
+		known_keep_locked(id, &answer);
 		connect_found_locked(id, (uint16_t)answer.slot, answer.nonce);
-	else
+	} else {
 		/* it closed without a word: it is short of something, or gone */
 		connect_retry_locked(id);
+	}
 	cm_unlock();
 }
 
@@ -120,7 +172,7 @@ static int name_reach(uint32_t space, uint16_t number, const struct cm_ip *ip)
 	return fd;
 }
 
-int lookup_start_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct cm_ip *ip)
+int lookup_ask_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct cm_ip *ip)
 {
 	int fd;
 
@@ -128,11 +180,24 @@ int lookup_start_locked(struct cm_id *id, uint32_t space, uint16_t number, const
 		connect_found_locked(id, runtime_slot(), peer_self()->nonce);
 		return 0;
 	}
+	memset(known_entry(space, number), 0, sizeof(struct known));
 	fd = name_reach(space, number, ip);
 	if (fd >= 0)
 		return lookup_watch_locked(id, fd);
 	if (errno != EAGAIN)
 		return errno;
 	connect_retry_locked(id);
+	return 0;
+}
+
+int lookup_start_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct cm_ip *ip)
+{
+	struct sv_peer *peer = NULL;
+
+	if (!port_listener_locked(space, number, ip))
+		peer = known_peer_locked(space, number, ip);
+	if (!peer)
+		return lookup_ask_locked(id, space, number, ip);
+	connect_known_locked(id, peer);
 	return 0;
 }

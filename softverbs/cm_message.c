@@ -7,48 +7,7 @@
 
 _Static_assert(sizeof(struct cm_message) <= SV_MSG_MAX, "a message fits a link");
 
-/* ---- sending ---- */
-
-int message_send_data_locked(struct cm_id *id, struct cm_message *message)
-{
-	int error;
-
-	message->from = id->number;
-	message->to = id->remote;
-	error = peer_send(id->peer, SV_MSG_CM, message, sizeof(*message), -1);
-	if (error)
-		log_at(LOG_NOTE, "rdma_cm: id %p: message %u: %s", (void *)&id->id, message->kind,
-		       strerror(error));
-	return error;
-}
-
-int message_send_locked(struct cm_id *id, enum cm_kind kind)
-{
-	struct cm_message message = { .kind = kind };
-
-	return message_send_data_locked(id, &message);
-}
-
-static void answer_locked(struct sv_peer *peer, struct cm_message *message)
-{
-	int error = peer_send(peer, SV_MSG_CM, message, sizeof(*message), -1);
-
-	if (error)
-		log_at(LOG_NOTE, "rdma_cm: slot %u: message %u: %s", peer->slot, message->kind,
-		       strerror(error));
-}
-
-/* Without an identifier on this side, or without one known on the other. */
-void message_reject_locked(struct sv_peer *peer, uint32_t from, uint32_t to, enum cm_reason reason)
-{
-	struct cm_message message = {
-		.kind = CM_MSG_REJ, .reason = reason, .from = from, .to = to
-	};
-
-	answer_locked(peer, &message);
-}
-
-/* ---- receiving ---- */
+/* ---- addressees ---- */
 
 /* The request of an identifier over there that has not been told our number. */
 static struct cm_id *requested_by_locked(const struct sv_peer *peer, uint32_t remote)
@@ -74,6 +33,58 @@ static struct cm_id *addressee_locked(const struct sv_peer *peer, const struct c
 	return !id->remote || !message->from || id->remote == message->from ? id : NULL;
 }
 
+/* ---- sending ---- */
+
+/*
+ * Between two identifiers of this process a message is lost only for want of memory, and no link
+ * will end to tell the other one.
+ */
+static void message_lost_locked(struct sv_peer *peer, const struct cm_message *message)
+{
+	struct cm_id *id = peer == peer_self() ? addressee_locked(peer, message) : NULL;
+
+	if (id)
+		disconnect_lost_locked(id);
+}
+
+static int send_locked(struct sv_peer *peer, const struct cm_message *message)
+{
+	int error = peer_send(peer, SV_MSG_CM, message, sizeof(*message), -1);
+
+	if (error) {
+		log_at(LOG_NOTE, "rdma_cm: slot %u: message %u: %s", peer->slot, message->kind,
+		       strerror(error));
+		message_lost_locked(peer, message);
+	}
+	return error;
+}
+
+int message_send_data_locked(struct cm_id *id, struct cm_message *message)
+{
+	message->from = id->number;
+	message->to = id->remote;
+	return send_locked(id->peer, message);
+}
+
+int message_send_locked(struct cm_id *id, enum cm_kind kind)
+{
+	struct cm_message message = { .kind = kind };
+
+	return message_send_data_locked(id, &message);
+}
+
+/* Without an identifier on this side, or without one known on the other. */
+void message_reject_locked(struct sv_peer *peer, uint32_t from, uint32_t to, enum cm_reason reason)
+{
+	struct cm_message message = {
+		.kind = CM_MSG_REJ, .reason = reason, .from = from, .to = to
+	};
+
+	send_locked(peer, &message);
+}
+
+/* ---- receiving ---- */
+
 /* The identifier is destroyed. Who waits for its word shall not wait for ever. */
 static void message_stray_locked(struct sv_peer *peer, const struct cm_message *message)
 {
@@ -81,11 +92,11 @@ static void message_stray_locked(struct sv_peer *peer, const struct cm_message *
 
 	if (message->kind == CM_MSG_DREQ) {
 		answer.kind = CM_MSG_DREP;
-		answer_locked(peer, &answer);
+		send_locked(peer, &answer);
 	} else if (message->kind == CM_MSG_REP) {
 		answer.kind = CM_MSG_REJ;
 		answer.reason = CM_UNKNOWN_ID;
-		answer_locked(peer, &answer);
+		send_locked(peer, &answer);
 	}
 }
 
@@ -93,6 +104,7 @@ static void queued_locked(struct cm_id *id, const struct cm_message *message)
 {
 	if (id->state != CM_CONNECTING)
 		return;
+	connect_heard_locked(id);
 	id->remote = message->from;
 	engine_timer_disarm(&id->timer);
 }

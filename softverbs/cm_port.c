@@ -18,9 +18,13 @@
 #include "softverbs/runtime.h"
 #include "util/log.h"
 
-#define EPHEMERAL_FIRST 49152u		/* IANA's dynamic ports: well-known ones of uDAPL programs lie below */
-#define EPHEMERAL_END   65536u
-#define BLOCK           16u		/* ports; EPHEMERAL_FIRST is a multiple */
+/*
+ * IANA's dynamic ports, as far as Linux gives them out by itself: the ports that uDAPL programs ask
+ * for lie below (dtest: 45248) and above (dapltest: 62000 to 63000).
+ */
+#define EPHEMERAL_FIRST 49152u
+#define EPHEMERAL_END   60992u
+#define BLOCK           16u		/* ports; both are multiples */
 #define BLOCKS          ((EPHEMERAL_END - EPHEMERAL_FIRST) / BLOCK)
 #define LISTEN_QUEUE    256
 
@@ -338,6 +342,10 @@ void port_release_locked(struct cm_id *id)
 		ephemeral_give_locked(port->space, port->number);
 	if (port->fd >= 0)
 		close(port->fd);
+	if (port->watch.fd < 0) {	/* the engine never saw it */
+		free(port);
+		return;
+	}
 	engine_unwatch(&port->watch);
 	engine_defer(&port->job, port_free);
 }

@@ -19,7 +19,7 @@ static void attr_init(struct ibv_qp_attr *attr, int *mask)
 	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 }
 
-static void attr_address(const struct cm_id *id, struct ibv_ah_attr *ah)
+void address_fill(const struct cm_id *id, struct ibv_ah_attr *ah)
 {
 	const struct rdma_ib_addr *addr = &id->id.route.addr.addr.ibaddr;
 	int index = gid_index(&addr->sgid);
@@ -38,7 +38,7 @@ static void attr_address(const struct cm_id *id, struct ibv_ah_attr *ah)
 
 static void attr_rtr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
-	attr_address(id, &attr->ah_attr);
+	address_fill(id, &attr->ah_attr);
 	attr->path_mtu = IBV_MTU_4096;
 	attr->dest_qp_num = id->theirs.qpn;
 	attr->rq_psn = id->theirs.psn;
@@ -71,25 +71,41 @@ static bool peer_is_known(const struct cm_id *id)
 	       id->state == CM_ESTABLISHED || id->state == CM_DISCONNECTED;
 }
 
+/* A datagram queue pair has nobody to wait for. */
+static int attr_datagram(struct ibv_qp_attr *attr, int *mask)
+{
+	*mask = IBV_QP_STATE;
+	if (attr->qp_state == IBV_QPS_INIT) {
+		attr->port_num = 1;
+		attr->qkey = RDMA_UDP_QKEY;
+		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+	} else if (attr->qp_state == IBV_QPS_RTS) {
+		*mask |= IBV_QP_SQ_PSN;
+	}
+	return 0;
+}
+
 static int attr_fill_locked(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	enum ibv_qp_state state = attr->qp_state;
 
-	/* a request that was withdrawn has no use for a queue pair */
-	if (!id->has_device || id->state == CM_CLOSED)
+	if (!id->has_device ||
+	    (state != IBV_QPS_INIT && state != IBV_QPS_RTR && state != IBV_QPS_RTS))
 		return EINVAL;
-	if (state != IBV_QPS_INIT && !peer_is_known(id))
+	/* a request that was withdrawn has no use for a queue pair */
+	if (!id_is_datagram(id) &&
+	    (id->state == CM_CLOSED || (state != IBV_QPS_INIT && !peer_is_known(id))))
 		return EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	attr->qp_state = state;
+	if (id_is_datagram(id))
+		return attr_datagram(attr, mask);
 	if (state == IBV_QPS_INIT)
 		attr_init(attr, mask);
 	else if (state == IBV_QPS_RTR)
 		attr_rtr(id, attr, mask);
-	else if (state == IBV_QPS_RTS)
-		attr_rts(id, attr, mask);
 	else
-		return EINVAL;
+		attr_rts(id, attr, mask);
 	return 0;
 }
 
@@ -142,24 +158,12 @@ int qp_error(struct cm_id *id)
 	return error;
 }
 
-/* A datagram queue pair has nobody to wait for. */
+/* One for datagrams can be used at once. */
 static int qp_prepare(struct cm_id *id)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = 1,
-				    .qkey = RDMA_UDP_QKEY };
-	struct ibv_qp *qp = id->id.qp;
-	int error;
+	int error = qp_enter(id, IBV_QPS_INIT);
 
-	if (qp->qp_type != IBV_QPT_UD)
-		return qp_enter(id, IBV_QPS_INIT);
-	error = ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-	attr.qp_state = IBV_QPS_RTR;
-	if (!error)
-		error = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
-	attr.qp_state = IBV_QPS_RTS;
-	return error ? error : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return error || !id_is_datagram(id) ? error : qp_connect(id);
 }
 
 /* ---- the queue pair of an identifier ---- */
@@ -214,7 +218,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_attr_ex *att
 
 	if (!id_is_ours(id))
 		return cm_fail(ENODEV);
-	if (public->qp || !id->has_device)
+	if (public->qp || !id->has_device || public->qp_type != attr->qp_type)
 		return cm_fail(EINVAL);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) {
 		full.comp_mask |= IBV_QP_INIT_ATTR_PD;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Moving bytes between this process and a peer's memory: plain copy, or the kernel's. */
+/* Moving bytes between this process and a peer's memory: the kernel does it, here and there. */
 #include <errno.h>
 #include <unistd.h>
-#include "softverbs/area.h"
 #include "softverbs/copy.h"
+#include "softverbs/device.h"
+#include "softverbs/memory.h"
 #include "util/log.h"
 
 #define PIECES (2 * SV_MAX_SGE + 2)
@@ -44,62 +45,79 @@ static unsigned iov_split_tail(struct iovec *iov, unsigned count)
 	return count + 1;
 }
 
-static void copy_self(const struct iovec *to, unsigned to_count, const struct iovec *from)
+/* ---- through a descriptor of the peer's memory ---- */
+
+/* Element by element of `there`, in order. Bytes moved; 0: the process is gone; or -1 with errno. */
+static ssize_t file_move(int file, const struct iovec *here, unsigned here_count,
+			 const struct iovec *there, unsigned there_count, bool write)
 {
-	size_t to_at = 0, from_at = 0;
+	struct iovec part[PIECES];
+	ssize_t done = 0, moved;
 
-	for (unsigned i = 0; i < to_count;) {
-		size_t to_left = to[i].iov_len - to_at, from_left = from->iov_len - from_at;
-		size_t part = to_left < from_left ? to_left : from_left;
+	for (unsigned i = 0; i < there_count; i++) {
+		unsigned count = iov_part(here, here_count, (uint64_t)done, there[i].iov_len, part);
+		off_t at = (off_t)(uintptr_t)there[i].iov_base;
 
-		memmove((uint8_t *)to[i].iov_base + to_at,
-			(const uint8_t *)from->iov_base + from_at, part);
-		to_at += part;
-		from_at += part;
-		if (from_at == from->iov_len) {
-			from++;
-			from_at = 0;
-		}
-		if (to_at == to[i].iov_len) {
-			i++;
-			to_at = 0;
-			fence_release();	/* what is copied next is seen after this */
-		}
+		moved = write ? pwritev(file, part, (int)count, at)
+			      : preadv(file, part, (int)count, at);
+		if (moved <= 0)
+			return done ? done : moved;
+		done += moved;
+		if (moved != (ssize_t)there[i].iov_len)
+			break;
 	}
+	return done;
 }
 
-/* Whether each page of ours can be read, and written if need be; contents stay as they are. */
-static bool pages_are_here(const struct iovec *iov, unsigned count, bool write)
+/* ---- both ---- */
+
+static enum copy_result copy_failed(const struct sv_peer *peer, ssize_t moved, int err,
+				    const struct iovec *here, unsigned count, bool write)
 {
-	static const uintptr_t page = 4096;
-
-	for (unsigned i = 0; i < count; i++) {
-		uintptr_t at = (uintptr_t)iov[i].iov_base, end = at + iov[i].iov_len;
-
-		for (; at < end; at = (at | (page - 1)) + 1) {
-			uint8_t byte;
-			struct iovec there = { (void *)at, 1 }, here = { &byte, 1 };
-
-			if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1)
-				return false;
-			if (write && process_vm_readv(getpid(), &there, 1, &there, 1, 0) != 1)
-				return false;
-		}
-	}
-	return true;
-}
-
-static enum copy_result copy_failed(const struct sv_peer *peer, int err, const struct iovec *here,
-				    unsigned count, bool write)
-{
-	if (err == ESRCH)
+	if (moved < 0 && err == ESRCH)
 		return COPY_GONE;
-	if (err == EPERM || err == ENOSYS || err == EACCES) {
+	if (!moved && peer->copy == SV_COPY_MEMFD)
+		return COPY_GONE;
+	if (moved < 0 && (err == EPERM || err == ENOSYS || err == EACCES)) {
 		log_at(LOG_ERROR, "softverbs: copying to or from process %d is denied",
 		       (int)peer->pid);
 		return COPY_DENIED;
 	}
-	return pages_are_here(here, count, write) ? COPY_THERE : COPY_HERE;
+	return memory_is_there(here, count, write) ? COPY_THERE : COPY_HERE;
+}
+
+/* What is moved at once: `there` to or from as much of `here`. */
+static ssize_t peer_move(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,
+			 const struct iovec *there, unsigned there_count, bool write)
+{
+	if (peer->copy == SV_COPY_MEMFD)
+		return file_move(peer->memory, here, here_count, there, there_count, write);
+	return write ? process_vm_writev(peer->pid, here, here_count, there, there_count, 0)
+		     : process_vm_readv(peer->pid, here, here_count, there, there_count, 0);
+}
+
+static enum copy_result peer_copy(const struct sv_peer *peer, const struct iovec *here,
+				  unsigned here_count, const struct iovec *there,
+				  unsigned there_count, size_t length, bool write)
+{
+	ssize_t moved = peer_move(peer, here, here_count, there, there_count, write);
+
+	if (moved >= 0 && moved != (ssize_t)length) /* a page is not there; or it just exited, and
+						       has no page now */
+		moved = peer_move(peer, here, here_count, there, there_count, write);
+	if (moved == (ssize_t)length)
+		return COPY_DONE;
+	return copy_failed(peer, moved, errno, here, here_count, !write);
+}
+
+/* In one process it is the kernel's copy, too: memory may be registered and no longer mapped. */
+static enum copy_result self_copy(const struct iovec *to, unsigned to_count,
+				  const struct iovec *from, unsigned from_count,
+				  const struct iovec *here, unsigned here_count, bool write)
+{
+	if (memory_move(to, to_count, from, from_count))
+		return COPY_DONE;
+	return memory_is_there(here, here_count, !write) ? COPY_THERE : COPY_HERE;
 }
 
 enum copy_result copy_out(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,
@@ -109,19 +127,10 @@ enum copy_result copy_out(const struct sv_peer *peer, const struct iovec *here, 
 	struct iovec from[PIECES], to[PIECES];
 	unsigned from_count = iov_part(here, here_count, skip, length, from);
 	unsigned to_count = iov_split_tail(to, iov_part(there, there_count, 0, length, to));
-	ssize_t moved;
 
-	if (peer->copy == SV_COPY_SELF) {
-		copy_self(to, to_count, from);
-		return COPY_DONE;
-	}
-	moved = process_vm_writev(peer->pid, from, from_count, to, to_count, 0);
-	if (moved >= 0 && moved != (ssize_t)length) /* a page is not there; or it just exited, and
-						       has no page now */
-		moved = process_vm_writev(peer->pid, from, from_count, to, to_count, 0);
-	if (moved == (ssize_t)length)
-		return COPY_DONE;
-	return copy_failed(peer, moved < 0 ? errno : EFAULT, from, from_count, false);
+	if (peer->copy == SV_COPY_SELF)
+		return self_copy(to, to_count, from, from_count, from, from_count, true);
+	return peer_copy(peer, from, from_count, to, to_count, length, true);
 }
 
 enum copy_result copy_in(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,
@@ -131,16 +140,8 @@ enum copy_result copy_in(const struct sv_peer *peer, const struct iovec *here, u
 	struct iovec from[PIECES], to[PIECES];
 	unsigned to_count = iov_part(here, here_count, skip, length, to);
 	unsigned from_count = iov_part(there, there_count, 0, length, from);
-	ssize_t moved;
 
-	if (peer->copy == SV_COPY_SELF) {
-		copy_self(to, to_count, from);
-		return COPY_DONE;
-	}
-	moved = process_vm_readv(peer->pid, to, to_count, from, from_count, 0);
-	if (moved >= 0 && moved != (ssize_t)length)
-		moved = process_vm_readv(peer->pid, to, to_count, from, from_count, 0);
-	if (moved == (ssize_t)length)
-		return COPY_DONE;
-	return copy_failed(peer, moved < 0 ? errno : EFAULT, to, to_count, true);
+	if (peer->copy == SV_COPY_SELF)
+		return self_copy(to, to_count, from, from_count, to, to_count, false);
+	return peer_copy(peer, to, to_count, from, from_count, length, false);
 }

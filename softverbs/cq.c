@@ -28,6 +28,7 @@ struct sv_cq *cq_make(struct ibv_context *context, uint32_t cqe, void *cq_contex
 		      struct ibv_comp_channel *channel, uint32_t comp_vector)
 {
 	struct sv_cq *cq;
+	uint32_t id;
 
 	if (!context_is_ours(context)) {
 		errno = ENODEV;
@@ -41,16 +42,17 @@ struct sv_cq *cq_make(struct ibv_context *context, uint32_t cqe, void *cq_contex
 	if (!cq)
 		return NULL;
 	memset(cq, 0, sizeof(*cq));
-	cq->index = ids_take(&area_own()->cqs);
-	if (!cq->index) {
+	id = ids_take(&area_own()->cqs);
+	if (!id) {
 		free(cq);
 		errno = ENOMEM;
 		return NULL;
 	}
+	cq->index = id - 1;
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = cq_context;
-	cq->ibv.handle = cq->index;
+	cq->ibv.handle = id;
 	cq->ibv.cqe = (int)cqe;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
@@ -108,7 +110,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	atomic_store_explicit(&cq->ro->ready, 0, memory_order_relaxed);
 	many_free(&cq->many);
 	cq_close_ex(cq);
-	ids_give(&area->cqs, cq->index);
+	ids_give(&area->cqs, cq->index + 1);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
 	atomic_fetch_sub_explicit(&context_of(ibv->context)->users, 1,
@@ -155,7 +157,7 @@ static uint64_t member_demand(const struct sv_qp *qp, unsigned roles)
 	uint64_t demand = roles & CQ_SENDS ? qp->sq.mask + 1 : 0;
 
 	if (roles & CQ_RECVS)
-		demand += qp->srq ? qp->srq->wq.mask + 1 : qp->rq.limit;
+		demand += qp->srq ? qp->rx.mask + 1 : qp->rq.limit;
 	return demand;
 }
 
@@ -193,6 +195,12 @@ static void cq_go_many_locked(struct sv_cq *cq, const struct cq_many *many)
 	/* release: pairs with senders, who load it when they see the mode */
 	atomic_store_explicit(&cq->ro->ready, many->ready_offset, memory_order_release);
 	atomic_fetch_or_explicit(&cq->rw->mode, CQ_MANY, memory_order_release);
+}
+
+void cq_demand_grew_locked(struct sv_cq *cq, uint32_t more)
+{
+	cq->demand += more;
+	cq_set_tight_locked(cq);
 }
 
 int cq_attach(struct sv_cq *cq, struct sv_qp *qp, unsigned roles)
@@ -298,7 +306,8 @@ void cq_attend(struct sv_cq *cq)
 	if (!atomic_exchange_explicit(&cq->rw->overflow, 0, memory_order_acquire))
 		return;
 	lock_take(&cq->lock);
-	if (atomic_load_explicit(&cq->rw->mode, memory_order_relaxed) & CQ_TIGHT)
+	/* the count is the senders' guess, of whom one may be mad: others share this CQ */
+	if (cq->demand > (uint64_t)cq->ibv.cqe && cq_count_locked(cq) > (uint64_t)cq->ibv.cqe)
 		cq_break_locked(cq);
 	lock_give(&cq->lock);
 }

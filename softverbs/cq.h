@@ -63,6 +63,8 @@ static inline struct sv_cq *cq_of(struct ibv_cq *ibv)
 /* ENOMEM or 0. A QP with both roles is attached once with both. */
 int cq_attach(struct sv_cq *cq, struct sv_qp *qp, unsigned roles);
 void cq_detach(struct sv_cq *cq, struct sv_qp *qp);
+/* A member's queue got longer by so many. */
+void cq_demand_grew_locked(struct sv_cq *cq, uint32_t more);
 
 /* The QP has something to poll; then cq_fire. For QPs of this process. */
 void cq_mark(struct sv_cq *cq, uint32_t qp_index);
@@ -76,6 +78,8 @@ static inline void cq_tell_sends(struct sv_cq *cq, uint32_t qp_index, uint32_t c
 		cq_tell_sends_slow(cq, qp_index, count);
 }
 
+/* A receive of a QP of this process completed in this process; then cq_fire. */
+void cq_tell_recv(struct sv_cq *cq, uint32_t qp_index);
 /* Receives of a QP of this process were flushed: they are ready to poll, and count as errors do. */
 void cq_tell_flush(struct sv_cq *cq, uint32_t qp_index, uint32_t count);
 

@@ -30,7 +30,7 @@ static void cq_tell(struct sv_cq *cq, uint32_t qp_index, uint32_t recvs, uint32_
 
 	fence_full(); /* the poller clears the mark, then looks; we publish, then look at the mark
 		       */
-	if (mode & CQ_MANY &&
+	if (mode & CQ_MANY && cq->many.ready &&		/* `mode` lies where peers write */
 	    !(atomic_load_explicit(&cq->many.ready->word[qp_index / 64], memory_order_relaxed) &
 	      bit)) {
 		/* release: what there is to find was published before */
@@ -50,6 +50,12 @@ static void cq_tell(struct sv_cq *cq, uint32_t qp_index, uint32_t recvs, uint32_
 	atomic_store_explicit(&cq->rw->overflow, 1, memory_order_relaxed);
 	attention_set(area_own()->rw->attention.cq, cq->index);
 	peer_ring(peer_self());
+}
+
+void cq_tell_recv(struct sv_cq *cq, uint32_t qp_index)
+{
+	if (atomic_load_explicit(&cq->rw->mode, memory_order_relaxed))
+		cq_tell(cq, qp_index, 1, 0);
 }
 
 void cq_tell_sends_slow(struct sv_cq *cq, uint32_t qp_index, uint32_t count)

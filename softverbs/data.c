@@ -5,6 +5,7 @@
 #include "softverbs/channel.h"
 #include "softverbs/srq.h"
 #include "softverbs/tx.h"
+#include "softverbs/ud.h"
 #include "util/log.h"
 
 /* Calls `look` with each QP of this process, pinned. */
@@ -14,7 +15,7 @@ static void qps_each(void (*look)(struct sv_qp *qp, void *arg), void *arg)
 	uint32_t last;
 
 	pthread_mutex_lock(&area->qps.lock);
-	last = area->qps.fresh;
+	last = area->qps.fresh - 1; /* of identifiers, which begin with 1 */
 	pthread_mutex_unlock(&area->qps.lock);
 	for (uint32_t index = 0; index < last; index++) {
 		struct sv_qp *qp = qp_pin(index);
@@ -138,6 +139,7 @@ void data_doorbell(void)
 {
 	struct area *area = area_own();
 
+	mail_attend();
 	bits_each(area->rw->attention.qp, SV_WORDS(SV_QPS), true, qp_attend);
 	bits_each(area->rw->attention.cq, SV_WORDS(SV_CQS), true, cq_ring);
 	bits_each(area->rw->attention.srq, SV_WORDS(SV_SRQS), true, srq_ring);
@@ -153,6 +155,10 @@ static void qp_peer_ready(struct sv_qp *qp, void *arg)
 	const struct sv_peer *peer = arg;
 	uint32_t dest = atomic_load_explicit(&qp->dest, memory_order_relaxed);
 
+	if (qp->ud) {
+		sq_run(qp);
+		return;
+	}
 	if (!dest || qp_slot_of(dest) != peer->slot || !qp_peer(qp))
 		return;
 	qp_wake_initiator(qp);
@@ -161,6 +167,7 @@ static void qp_peer_ready(struct sv_qp *qp, void *arg)
 
 void data_peer_ready(struct sv_peer *peer)
 {
+	mail_peer_ready(peer);
 	qps_each(qp_peer_ready, peer);
 }
 
@@ -168,7 +175,8 @@ static void qp_unreachable(struct sv_qp *qp, void *arg)
 {
 	uint32_t dest = atomic_load_explicit(&qp->dest, memory_order_relaxed);
 
-	if (dest && qp_slot_of(dest) == *(const uint16_t *)arg)
+	if (qp->ud ? ud_waits_for(qp, *(const uint16_t *)arg)
+		   : dest && qp_slot_of(dest) == *(const uint16_t *)arg)
 		sq_unreachable(qp);
 }
 
@@ -179,6 +187,10 @@ void data_slot_unreachable(uint16_t slot)
 
 static void qp_peer_gone(struct sv_qp *qp, void *arg)
 {
+	if (qp->ud) {
+		ud_peer_gone(qp, arg);
+		return;
+	}
 	if (atomic_load_explicit(&qp->peer, memory_order_acquire) != arg)
 		return;
 	lock_take(&qp->sq.lock);
@@ -193,12 +205,14 @@ static void qp_peer_gone(struct sv_qp *qp, void *arg)
 
 void data_peer_gone(struct sv_peer *peer)
 {
+	mail_peer_gone(peer);
 	qps_each(qp_peer_gone, peer);
 	data_doorbell();		/* it may have asked for attention and not come to ring */
 }
 
 void data_peer_free(struct sv_peer *peer)
 {
+	mail_peer_free(peer);
 	channel_forget_peer(peer);
 }
 

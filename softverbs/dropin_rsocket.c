@@ -9,6 +9,9 @@
 #include <rdma/rsocket.h>
 #pragma GCC visibility pop
 
+/* No call but the first can be reached with arguments of its own. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 static int no_rsockets(void)
 {
 	errno = ENOSYS;
@@ -17,143 +20,88 @@ static int no_rsockets(void)
 
 int rsocket(int domain, int type, int protocol)
 {
-	(void)domain;
-	(void)type;
-	(void)protocol;
 	return no_rsockets();
 }
 
 int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	(void)socket;
-	(void)addr;
-	(void)addrlen;
 	return no_rsockets();
 }
 
 int rlisten(int socket, int backlog)
 {
-	(void)socket;
-	(void)backlog;
 	return no_rsockets();
 }
 
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	(void)socket;
-	(void)addr;
-	(void)addrlen;
 	return no_rsockets();
 }
 
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	(void)socket;
-	(void)addr;
-	(void)addrlen;
 	return no_rsockets();
 }
 
 int rshutdown(int socket, int how)
 {
-	(void)socket;
-	(void)how;
 	return no_rsockets();
 }
 
 int rclose(int socket)
 {
-	(void)socket;
 	return no_rsockets();
 }
 
 ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 {
-	(void)socket;
-	(void)buf;
-	(void)len;
-	(void)flags;
 	return no_rsockets();
 }
 
 ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr *src_addr,
 		  socklen_t *addrlen)
 {
-	(void)socket;
-	(void)buf;
-	(void)len;
-	(void)flags;
-	(void)src_addr;
-	(void)addrlen;
 	return no_rsockets();
 }
 
 ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
-	(void)socket;
-	(void)msg;
-	(void)flags;
 	return no_rsockets();
 }
 
 ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 {
-	(void)socket;
-	(void)buf;
-	(void)len;
-	(void)flags;
 	return no_rsockets();
 }
 
 ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
 		const struct sockaddr *dest_addr, socklen_t addrlen)
 {
-	(void)socket;
-	(void)buf;
-	(void)len;
-	(void)flags;
-	(void)dest_addr;
-	(void)addrlen;
 	return no_rsockets();
 }
 
 ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
-	(void)socket;
-	(void)msg;
-	(void)flags;
 	return no_rsockets();
 }
 
 ssize_t rread(int socket, void *buf, size_t count)
 {
-	(void)socket;
-	(void)buf;
-	(void)count;
 	return no_rsockets();
 }
 
 ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
 {
-	(void)socket;
-	(void)iov;
-	(void)iovcnt;
 	return no_rsockets();
 }
 
 ssize_t rwrite(int socket, const void *buf, size_t count)
 {
-	(void)socket;
-	(void)buf;
-	(void)count;
 	return no_rsockets();
 }
 
 ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
 {
-	(void)socket;
-	(void)iov;
-	(void)iovcnt;
 	return no_rsockets();
 }
 
@@ -170,72 +118,40 @@ int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
 
 int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	(void)socket;
-	(void)addr;
-	(void)addrlen;
 	return no_rsockets();
 }
 
 int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	(void)socket;
-	(void)addr;
-	(void)addrlen;
 	return no_rsockets();
 }
 
 int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
 {
-	(void)socket;
-	(void)level;
-	(void)optname;
-	(void)optval;
-	(void)optlen;
 	return no_rsockets();
 }
 
 int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
-	(void)socket;
-	(void)level;
-	(void)optname;
-	(void)optval;
-	(void)optlen;
 	return no_rsockets();
 }
 
 int rfcntl(int socket, int cmd, ... )
 {
-	(void)socket;
-	(void)cmd;
 	return no_rsockets();
 }
 
 off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offset)
 {
-	(void)socket;
-	(void)buf;
-	(void)len;
-	(void)prot;
-	(void)flags;
-	(void)offset;
 	return no_rsockets();
 }
 
 int riounmap(int socket, void *buf, size_t len)
 {
-	(void)socket;
-	(void)buf;
-	(void)len;
 	return no_rsockets();
 }
 
 size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
 {
-	(void)socket;
-	(void)buf;
-	(void)count;
-	(void)offset;
-	(void)flags;
 	return (size_t)no_rsockets();
 }

@@ -26,6 +26,7 @@ static struct {
 	bool running, stop;
 	int epoll;
 	struct engine_watch clock, wake;	/* timerfd, eventfd */
+	uint64_t clock_set;		/* when the timerfd expires; 0: not armed */
 	struct sv_timer *firing;
 	TAILQ_HEAD(timer_head, sv_timer) timers;	/* by deadline */
 	STAILQ_HEAD(, engine_job) jobs;
@@ -142,6 +143,7 @@ static void clock_set_locked(void)
 		if (!first->deadline)
 			spec.it_value.tv_nsec = 1;	/* zero would disarm it */
 	}
+	engine.clock_set = first ? first->deadline : 0;
 	timerfd_settime(engine.clock.fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
@@ -170,7 +172,9 @@ void engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
 		TAILQ_INSERT_AFTER(&engine.timers, before, timer, entry);
 	} else {
 		TAILQ_INSERT_HEAD(&engine.timers, timer, entry);
-		clock_set_locked();
+		/* an earlier timer that was disarmed sets the clock again when it expires */
+		if (!engine.clock_set || deadline < engine.clock_set)
+			clock_set_locked();
 	}
 	pthread_mutex_unlock(&engine.lock);
 }
@@ -312,6 +316,7 @@ int engine_start(void)
 	int error = 0;
 
 	engine.stop = false;
+	engine.clock_set = 0;
 	engine.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (engine.epoll < 0)
 		error = errno;

@@ -26,28 +26,43 @@ static struct heap_free *free_pop(struct heap *heap, unsigned class)
 	return entry;
 }
 
+/* A block that was never used, with the entry that it comes back by: giving back cannot fail. */
+static struct heap_free *block_cut(struct heap *heap, unsigned class)
+{
+	struct heap_free *entry = NULL;
+
+	if (1ull << class <= heap->size - heap->next)
+		entry = malloc(sizeof(*entry));
+	if (!entry)
+		return NULL;
+	entry->offset = heap->next;
+	heap->next += 1ull << class;
+	return entry;
+}
+
 /* `fresh`: the block was never used, and is zero. */
 static void *block_take(struct heap *heap, uint64_t size, uint64_t *offset, bool *fresh)
 {
 	unsigned class = size_class(size);
-	struct heap_free *entry;
+	struct heap_free *entry = NULL;
 	uint64_t at = 0;
 
 	pthread_mutex_lock(&heap->lock);
-	entry = class < HEAP_CLASSES ? free_pop(heap, class) : NULL;
+	if (class < HEAP_CLASSES)
+		entry = free_pop(heap, class);
+	*fresh = !entry;
+	if (!entry && class < HEAP_CLASSES)
+		entry = block_cut(heap, class);
 	if (entry) {
 		at = entry->offset;
-	} else if (class < HEAP_CLASSES && 1ull << class <= heap->size - heap->next) {
-		at = heap->next;
-		heap->next += 1ull << class;
-	} else {
-		pthread_mutex_unlock(&heap->lock);
+		entry->next = heap->taken;
+		heap->taken = entry;
+	}
+	pthread_mutex_unlock(&heap->lock);
+	if (!entry) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	pthread_mutex_unlock(&heap->lock);
-	*fresh = !entry;
-	free(entry);
 	if (offset)
 		*offset = at;
 	return heap->base + at;
@@ -78,11 +93,10 @@ void heap_give(enum area_heap which, void *block, uint64_t size)
 
 	if (!block)
 		return;
-	entry = malloc(sizeof(*entry));
-	if (!entry)
-		return; /* the block is lost until the runtime goes; nothing dangles */
-	entry->offset = (uint64_t)((uint8_t *)block - heap->base);
 	pthread_mutex_lock(&heap->lock);
+	entry = heap->taken;
+	heap->taken = entry->next;
+	entry->offset = (uint64_t)((uint8_t *)block - heap->base);
 	entry->next = heap->free[class];
 	heap->free[class] = entry;
 	pthread_mutex_unlock(&heap->lock);
@@ -106,6 +120,10 @@ void heap_close(struct heap *heap)
 	for (unsigned class = 0; class < HEAP_CLASSES; class++)
 		while ((entry = free_pop(heap, class)))
 			free(entry);
+	while ((entry = heap->taken)) {
+		heap->taken = entry->next;
+		free(entry);
+	}
 }
 
 int ids_open(struct ids *ids, uint32_t first, uint32_t limit)

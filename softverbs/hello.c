@@ -12,30 +12,29 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "softverbs/runtime.h"
+#include "softverbs/settings.h"
 #include "util/log.h"
 
 #define HELLO_MAGIC 0x73766831u
 
-#define MODE_PVM    (1u << SV_COPY_PVM)
-#define MODE_BOUNCE (1u << SV_COPY_BOUNCE)
+#define MODE(copy) (1u << (copy))
 
 static bool ptracer_set;		/* links lock */
 
-/* SOFTVERBS_COPY: the ways this process uses, and the ways it offers. */
-static uint32_t copy_modes(void)
-{
-	const char *wish = secure_getenv("SOFTVERBS_COPY");
-
-	if (!wish || !strcmp(wish, "auto"))
-		return MODE_PVM | MODE_BOUNCE;
-	if (!strcmp(wish, "pvm"))
-		return MODE_PVM;
-	if (!strcmp(wish, "bounce"))
-		return MODE_BOUNCE;
-	log_at(LOG_WARN, "softverbs: SOFTVERBS_COPY=%s: not one of auto, pvm, bounce; auto is used",
-	       wish);
-	return MODE_PVM | MODE_BOUNCE;
-}
+/*
+ * SOFTVERBS_COPY: the ways this process goes, and the ways it offers. A descriptor of its memory is
+ * passed to nobody unless asked for, for it serves where the kernel's rules deny access otherwise.
+ */
+static const struct {
+	uint32_t goes, offers;
+} modes[] = {
+	[SV_WISH_AUTO] = { MODE(SV_COPY_PVM) | MODE(SV_COPY_MEMFD) | MODE(SV_COPY_BOUNCE),
+			   MODE(SV_COPY_PVM) | MODE(SV_COPY_BOUNCE) },
+	[SV_WISH_PVM] = { MODE(SV_COPY_PVM), MODE(SV_COPY_PVM) },
+	[SV_WISH_MEMFD] = { MODE(SV_COPY_MEMFD) | MODE(SV_COPY_BOUNCE),
+			    MODE(SV_COPY_MEMFD) | MODE(SV_COPY_BOUNCE) },
+	[SV_WISH_BOUNCE] = { MODE(SV_COPY_BOUNCE), MODE(SV_COPY_BOUNCE) },
+};
 
 /* Yama's mode 1 lets only ancestors reach a process, unless the process itself says otherwise. */
 static void ptracer_allow(void)
@@ -64,20 +63,28 @@ void hello_end(void)
 int hello_send_locked(struct sv_link *link)
 {
 	struct sv_peer *self = peer_self();
-	int fds[SV_HELLO_FDS] = { [2] = self->doorbell };
+	int fds[SV_HELLO_FDS] = { [2] = self->doorbell, [3] = -1 }, error;
 	struct hello hello = {
 		.magic = HELLO_MAGIC,
 		.layout = SV_LAYOUT,
 		.nonce = { self->nonce[0], self->nonce[1] },
 		.canary = (uintptr_t)self->nonce,
-		.modes = copy_modes(),
+		.modes = modes[sv_setting(SV_SET_COPY)].offers,
 		.slot = self->slot,
 	};
 
-	if (hello.modes & MODE_PVM && !ptracer_set)
+	if (hello.modes & MODE(SV_COPY_PVM) && !ptracer_set)
 		ptracer_allow();
+	if (hello.modes & MODE(SV_COPY_MEMFD)) {
+		fds[3] = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+		if (fds[3] < 0)
+			return errno;
+	}
 	area_offer(&hello.offer, fds);
-	return link_send_locked(link, SV_MSG_HELLO, &hello, sizeof(hello), fds, SV_HELLO_FDS);
+	error = link_send_locked(link, SV_MSG_HELLO, &hello, sizeof(hello), fds,
+				 fds[3] < 0 ? SV_HELLO_FDS - 1 : SV_HELLO_FDS);
+	close_all(&fds[3], 1);
+	return error;
 }
 
 bool hello_read(struct hello *hello, const void *payload, size_t size)
@@ -100,13 +107,23 @@ static bool pvm_works(const struct hello *hello, pid_t pid)
 	       !memcmp(seen, hello->nonce, sizeof(seen));
 }
 
-static int copy_choose(const struct hello *hello, pid_t pid, enum sv_copy *copy)
+static bool memory_works(const struct hello *hello, int memory)
 {
-	uint32_t modes = copy_modes() & hello->modes;
+	uint64_t seen[2] = { 0 };
 
-	if (modes & MODE_PVM && pvm_works(hello, pid))
+	return pread(memory, seen, sizeof(seen), (off_t)hello->canary) == sizeof(seen) &&
+	       !memcmp(seen, hello->nonce, sizeof(seen));
+}
+
+static int copy_choose(const struct hello *hello, pid_t pid, int memory, enum sv_copy *copy)
+{
+	uint32_t ways = modes[sv_setting(SV_SET_COPY)].goes & hello->modes;
+
+	if (ways & MODE(SV_COPY_PVM) && pvm_works(hello, pid))
 		*copy = SV_COPY_PVM;
-	else if (modes & MODE_BOUNCE)
+	else if (ways & MODE(SV_COPY_MEMFD) && memory_works(hello, memory))
+		*copy = SV_COPY_MEMFD;
+	else if (ways & MODE(SV_COPY_BOUNCE))
 		*copy = SV_COPY_BOUNCE;
 	else
 		return EACCES;
@@ -141,7 +158,7 @@ static int peer_fill(struct sv_peer *peer, const struct hello *hello, const stru
 	atomic_init(&peer->refs, 1);
 	if (!is_doorbell(fds[2]))
 		return EPROTO;
-	error = copy_choose(hello, cred->pid, &peer->copy);
+	error = copy_choose(hello, cred->pid, fds[3], &peer->copy);
 	return error ? error : area_map(peer, &hello->offer, fds);
 }
 
@@ -151,7 +168,8 @@ struct sv_peer *hello_peer(const struct hello *hello, const struct ucred *cred, 
 	struct sv_peer *peer = NULL;
 	int error = EPROTO;
 
-	if (fd_count == SV_HELLO_FDS) {
+	if (fd_count == SV_HELLO_FDS || (fd_count == SV_HELLO_FDS - 1 &&
+					 !(hello->modes & MODE(SV_COPY_MEMFD)))) {
 		peer = calloc(1, sizeof(*peer));
 		error = peer ? peer_fill(peer, hello, cred, fds) : ENOMEM;
 	}
@@ -163,7 +181,12 @@ struct sv_peer *hello_peer(const struct hello *hello, const struct ucred *cred, 
 		errno = error;
 		return NULL;
 	}
-	close_all(fds, SV_HELLO_FDS - 1);	/* the mappings keep the areas */
+	close_all(fds, 2);		/* the mappings keep the areas */
 	peer->doorbell = fds[2];
+	peer->memory = -1;
+	if (peer->copy == SV_COPY_MEMFD)
+		peer->memory = fds[3];
+	else
+		close_all(&fds[3], 1);
 	return peer;
 }

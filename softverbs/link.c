@@ -20,7 +20,6 @@
 
 #define GREETING_TIME (3 * NSEC_PER_SEC)	/* a link that is not ready by then is given up */
 #define RETRY_TIME    (2 * NSEC_PER_MSEC)	/* between two tries to connect */
-#define READ_BATCH    16
 
 static LIST_HEAD(, sv_link) links = LIST_HEAD_INITIALIZER(links);	/* links lock */
 
@@ -68,7 +67,7 @@ static void link_ready(struct engine_watch *watch, uint32_t events)
 		return;
 	if (events & EPOLLOUT)
 		link_flush(link);
-	if (link_drain(link, READ_BATCH) && link->state != LINK_DOWN)
+	if (link_drain(link, false) && link->state != LINK_DOWN)
 		link_down(link, link->error ? link->error : ECONNRESET);
 }
 
@@ -81,7 +80,7 @@ static void link_died(struct engine_watch *watch, uint32_t events)
 		(struct sv_link *)(void *)((char *)watch - offsetof(struct sv_link, death));
 
 	(void)events;
-	link_drain(link, UINT32_MAX);
+	link_drain(link, true);
 	if (link->state != LINK_DOWN)
 		link_down(link, ECONNRESET);
 }

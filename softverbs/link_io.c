@@ -96,28 +96,28 @@ static int message_queue_locked(struct sv_link *link, struct link_message *messa
 	return 0;
 }
 
+/* Only what has to wait needs memory. */
 int link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload, size_t size,
 		     const int *fds, unsigned fd_count)
 {
-	struct link_message *message = calloc(1, sizeof(*message));
+	struct link_message message = { .size = HEADER + size, .fd_count = fd_count }, *waiting;
 	int error = EAGAIN;
 
-	if (!message)
-		return ENOMEM;
-	message->wire.type = type;
-	message->wire.size = (uint32_t)size;
-	memcpy(message->wire.payload, payload, size);
-	message->size = HEADER + size;
+	message.wire.type = type;
+	message.wire.size = (uint32_t)size;
+	memcpy(message.wire.payload, payload, size);
 	if (STAILQ_EMPTY(&link->out))
-		error = message_send(link->watch.fd, &message->wire, message->size, fds, fd_count);
-	if (is_full(error)) {
-		memcpy(message->fds, fds, fd_count * sizeof(int));
-		message->fd_count = fd_count;
-		error = message_queue_locked(link, message);
-		if (!error)
-			return 0;
-	}
-	free(message);
+		error = message_send(link->watch.fd, &message.wire, message.size, fds, fd_count);
+	if (!is_full(error))
+		return error;
+	waiting = malloc(sizeof(*waiting));
+	if (!waiting)
+		return ENOMEM;
+	*waiting = message;
+	memcpy(waiting->fds, fds, fd_count * sizeof(int));
+	error = message_queue_locked(link, waiting);
+	if (error)
+		free(waiting);
 	return error;
 }
 
@@ -203,46 +203,82 @@ static bool link_dispatch(struct sv_link *link, const struct link_message *messa
 	return true;
 }
 
-/* Reads one message: 1, 0 at the end of the stream or after a violation, -1 when there is none. */
-static int link_read(struct sv_link *link)
-{
+#define BATCH 16
+
+struct arrival {
 	struct link_message message;
-	struct iovec iov = { &message.wire, sizeof(message.wire) };
+	struct iovec iov;
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(SV_HELLO_FDS * sizeof(int))];
 	} control;
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	int fds[SV_HELLO_FDS] = { -1, -1, -1 };
-	unsigned fd_count;
-	ssize_t got;
+};
 
+static void arrivals_prepare(struct arrival *arrivals, struct mmsghdr *headers)
+{
+	unsigned i;
+
+	for (i = 0; i < BATCH; i++) {
+		struct arrival *a = &arrivals[i];
+
+		a->iov = (struct iovec){ &a->message.wire, sizeof(a->message.wire) };
+		headers[i].msg_hdr = (struct msghdr){ .msg_iov = &a->iov, .msg_iovlen = 1,
+						      .msg_control = &a->control,
+						      .msg_controllen = sizeof(a->control) };
+	}
+}
+
+/* One message as it arrived. False: it breaks the protocol, or it is the end of the stream. */
+static bool link_take(struct sv_link *link, struct arrival *arrival, struct mmsghdr *header,
+		      bool usable)
+{
+	const struct link_message *message = &arrival->message;
+	int fds[SV_HELLO_FDS] = { -1, -1, -1, -1 };
+	unsigned fd_count = take_fds(&header->msg_hdr, fds);
+
+	if (!usable || link->state == LINK_DOWN || link->state == LINK_PARKED ||
+	    header->msg_len < HEADER || header->msg_hdr.msg_flags & MSG_TRUNC ||
+	    message->wire.size != header->msg_len - HEADER) {
+		close_all(fds, fd_count);
+		return false;
+	}
+	return link_dispatch(link, message, fds, fd_count);
+}
+
+/*
+ * Reads some messages by one call: how many, 0 at the end of the stream or after a violation, -1
+ * when there are none.
+ */
+static int link_read(struct sv_link *link)
+{
+	struct mmsghdr headers[BATCH];
+	struct arrival arrivals[BATCH];
+	bool usable = true;
+	int got, i;
+
+	arrivals_prepare(arrivals, headers);
 	do {
 		/*
 		 * ECONNRESET only says that the peer closed with something of ours unread; its own
 		 * messages still come
 		 */
-		got = recvmsg(link->watch.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		got = recvmmsg(link->watch.fd, headers, BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC,
+			       NULL);
 	} while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (got < 0 && errno == EAGAIN)
 		return -1;
-	if (got <= 0)
-		return 0;
-	fd_count = take_fds(&msg, fds);
-	if ((size_t)got < HEADER || msg.msg_flags & MSG_TRUNC ||
-	    message.wire.size != (size_t)got - HEADER || link->state == LINK_PARKED) {
-		close_all(fds, fd_count);
-		return 0;
-	}
-	return link_dispatch(link, &message, fds, fd_count);
+	for (i = 0; i < got; i++)
+		usable = link_take(link, &arrivals[i], &headers[i], usable);
+	return usable && got > 0 ? got : 0;
 }
 
-bool link_drain(struct sv_link *link, unsigned limit)
+bool link_drain(struct sv_link *link, bool all)
 {
 	int got = 1;
 
-	while (limit-- && link->state != LINK_DOWN && got > 0)
-		got = link_read(link);
+	do {
+		if (link->state != LINK_DOWN)
+			got = link_read(link);
+	} while (all && got > 0 && link->state != LINK_DOWN);
 	return !got;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "softverbs/region.h"
+#include "softverbs/srq.h"
 #include "util/log.h"
 
 #undef ibv_reg_mr
@@ -142,21 +142,91 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return NULL;
 }
 
+/* What the region shall be, checked: 0 or errno. */
+static int rereg_check(const struct ibv_mr *mr, int flags, const struct ibv_pd *pd,
+		       struct ro_region *entry, unsigned access)
+{
+	unsigned now = entry->access & ACCESS_KNOWN;
+
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		if (!pd || pd->context != mr->context)
+			return EINVAL;
+		entry->pd = pd->handle;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
+		entry->access = (access & ACCESS_KNOWN) | REGION_LOCAL;
+		now = access;
+	}
+	if (!(flags & (IBV_REREG_MR_CHANGE_ACCESS | IBV_REREG_MR_CHANGE_TRANSLATION)))
+		return 0;
+	return mr_check((void *)(uintptr_t)entry->addr, entry->length, now);
+}
+
+static void rereg_move(struct sv_mr *mr, const struct ro_region *entry, struct ibv_pd *pd)
+{
+	region_withdraw(mr->ibv.lkey);
+	region_publish(mr->ibv.lkey, entry);
+	mr->ibv.addr = (void *)(uintptr_t)entry->addr;
+	mr->ibv.length = entry->length;
+	if (!pd)
+		return;
+	atomic_fetch_add_explicit(&pd_of(pd)->users, 1, memory_order_relaxed);
+	/* release: see ibv_dealloc_pd */
+	atomic_fetch_sub_explicit(&pd_of(mr->ibv.pd)->users, 1, memory_order_release);
+	mr->ibv.pd = pd;
+}
+
 /*
- * Changing a region in place would take the same wait as a new one; nothing is changed, the region
- * stays valid.
+ * Receives that were posted with the key. The table lock, before a queue's own, keeps queues from
+ * being destroyed meanwhile.
  */
-int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+static void receives_look_again(uint32_t lkey)
+{
+	struct area *area = area_own();
+
+	pthread_mutex_lock(&area->table_lock);
+	for (uint32_t i = 0; i < SV_QPS; i++)
+		if (area->qp[i] && !area->qp[i]->srq)
+			wq_look_again(&area->qp[i]->rq, lkey);
+	for (uint32_t i = 0; i < SV_SRQS; i++)
+		if (area->srq[i])
+			wq_look_again(&area->srq[i]->wq, lkey);
+	pthread_mutex_unlock(&area->table_lock);
+}
+
+/* The keys stay. Whatever is refused, the region is what it was, and valid. */
+int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
-	(void)mr;
-	(void)flags;
-	(void)pd;
-	(void)addr;
-	(void)length;
-	(void)access;
-	errno = EOPNOTSUPP;
-	return IBV_REREG_MR_ERR_CMD;
+	struct ro_region entry;
+	struct sv_mr *mr = mr_of(ibv);
+	int err;
+
+	if (!context_is_ours(ibv->context)) {
+		errno = ENODEV;
+		return IBV_REREG_MR_ERR_CMD;
+	}
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
+	    (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!addr || !length))) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	entry = area_own()->ro->region[ibv->lkey >> 16];
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		entry.addr = entry.iova = (uintptr_t)addr;
+		entry.length = length;
+	}
+	err = rereg_check(ibv, flags, pd, &entry, (unsigned)access);
+	/* acquire: what the last window did with it is done */
+	if (!err && atomic_load_explicit(&mr->windows, memory_order_acquire))
+		err = EBUSY;
+	if (err) {
+		errno = err;
+		return err == EINVAL ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
+	}
+	rereg_move(mr, &entry, flags & IBV_REREG_MR_CHANGE_PD ? pd : NULL);
+	receives_look_again(ibv->lkey);
+	return 0;
 }
 
 int ibv_dereg_mr(struct ibv_mr *ibv)

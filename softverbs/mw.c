@@ -110,8 +110,8 @@ static bool bind_is_allowed(const struct sv_qp *qp, const struct sv_mw *mw, uint
 		 need = IBV_ACCESS_MW_BIND;
 
 	if (!info->mr || mw->ibv.pd != qp->ibv.pd || key >> 16 != mw->ibv.handle ||
-	    access & ~WINDOW_ACCESS)
-		return false;
+	    access & ~(unsigned)(WINDOW_ACCESS | IBV_ACCESS_LOCAL_WRITE))
+		return false;		/* the local right, which programs add, is the region's */
 	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC))
 		need |= IBV_ACCESS_LOCAL_WRITE;
 	return region_allows(qp->regions, info->mr->lkey, qp->pd, info->addr, info->length, need,

@@ -9,8 +9,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
+#include "util/lock.h"
 
-#define SV_LAYOUT 1		/* of the shared areas and of the messages on a link; unequal means unreachable */
+#define SV_LAYOUT 2		/* of the shared areas and of the messages on a link; unequal means unreachable */
 #define SV_SLOTS  4096
 
 struct sv_ro;			/* shm.h: what the owner writes and peers only read */
@@ -18,9 +19,17 @@ struct sv_rw;			/* shm.h: what peers write */
 struct sv_link;			/* link.c: the socket to the process */
 
 enum sv_copy {			/* how this process moves bytes to and from the peer's memory */
-	SV_COPY_SELF,		/* it is this process: memcpy */
+	SV_COPY_SELF,		/* it is this process */
 	SV_COPY_PVM,		/* process_vm_readv and process_vm_writev */
+	SV_COPY_MEMFD,		/* its /proc/self/mem, of which it passed a descriptor */
 	SV_COPY_BOUNCE,		/* the peer's engine copies, through shared memory */
+};
+
+struct sv_outbox {		/* datagrams to a process; see shm.h */
+	struct lock lock;	/* guards all of it */
+	uint8_t *ring;		/* NULL: none was sent yet */
+	uint32_t size, written, taken;
+	bool stuck;		/* it was full for long, and nothing was taken since */
 };
 
 struct sv_peer {
@@ -33,8 +42,11 @@ struct sv_peer {
 	size_t ro_size, rw_size;
 	struct sv_link *link;	/* NULL for this process itself */
 	int doorbell;		/* eventfd of its engine */
+	int memory;		/* SV_COPY_MEMFD; else -1 */
 	atomic_bool dead;	/* set once, by the engine; the mappings stay until the last reference goes */
 	atomic_int refs;
+	struct sv_outbox outbox;
+	uint32_t inbox_taken;	/* of its datagrams to this process; the mail lock */
 	void *data;		/* the data path's own (channel descriptors, ...), freed by data_peer_free */
 };
 
@@ -55,6 +67,7 @@ uint16_t runtime_slot(void);		/* valid while held */
  * can be begun (EMFILE, ...). Never blocks.
  */
 struct sv_peer *peer_get(uint16_t slot);
+struct sv_peer *peer_linked(uint16_t slot);	/* only one that is linked already; NULL: none */
 struct sv_peer *peer_self(void);	/* no reference taken */
 void peer_hold(struct sv_peer *peer);	/* one more reference, for who has one */
 void peer_put(struct sv_peer *peer);
@@ -91,7 +104,7 @@ int area_open(struct sv_peer *self);
 void area_close(struct sv_peer *self);
 /* Descriptors to send (read-only area, read-write area); they stay the area's own. */
 void area_offer(struct sv_area_offer *offer, int fds[2]);
-/* Checks seals, sizes and header of a peer's areas, then maps them; closes nothing. 0 or errno (EPROTO: not what was announced). */
+/* Checks seals, sizes and header of a peer's areas, then maps them; closes nothing. 0 or errno (EPROTO: not as announced). */
 int area_map(struct sv_peer *peer, const struct sv_area_offer *offer, const int fds[2]);
 void area_unmap(struct sv_peer *peer);
 

@@ -7,7 +7,7 @@
 #define RNR_FOREVER 7
 #define POKE_PAUSE  NSEC_PER_MSEC	/* between looks for peers that cannot promise a doorbell */
 #define TAKE_PAUSE  (200 * NSEC_PER_USEC)	/* between tries of the engine to take a lock */
-#define POLL_HOPE   (50 * NSEC_PER_USEC) /* that both sides poll, and need no engine to go on */
+#define POLL_HOPE   (200 * NSEC_PER_USEC) /* that both sides poll, and need no engine to go on */
 
 /* The responder's timer codes, in units of 10 us. */
 static const uint32_t rnr_ticks[32] = {
@@ -152,7 +152,7 @@ void sq_flush_locked(struct sv_qp *qp)
 void sq_drop_locked(struct sv_qp *qp)
 {
 	qp->sq.exec = qp->sq.head;
-	qp->bounce.active = false;
+	qp->bounce.active = qp->bounce.taken = false;
 	sq_set_waiting(qp, false);
 }
 
@@ -164,7 +164,7 @@ void sq_run_locked(struct sv_qp *qp)
 		const struct ibv_send_wr *wr = &sq->held[sq->exec & sq->mask];
 		int state = atomic_load_explicit(&qp->state, memory_order_relaxed), status;
 
-		if (state == IBV_QPS_ERR) {
+		if (state == IBV_QPS_ERR || state == IBV_QPS_SQE) {
 			sq_flush_locked(qp);
 			return;
 		}
@@ -179,7 +179,7 @@ void sq_run_locked(struct sv_qp *qp)
 				continue;
 		}
 		if (status != IBV_WC_SUCCESS)
-			qp_fail(qp);
+			sq_fail_locked(qp);
 		sq_complete_locked(qp, wr, (enum ibv_wc_status)status);
 	}
 	sq_set_waiting(qp, sq->exec != sq->head);
@@ -217,7 +217,15 @@ void sq_unreachable(struct sv_qp *qp)
 	struct sv_sq *sq = &qp->sq;
 
 	lock_take(&sq->lock);
-	if (sq->exec != sq->head && sq->wait == SQ_LINKING) {
+	if (sq->exec == sq->head || sq->wait != SQ_LINKING) {
+		lock_give(&sq->lock);
+		return;
+	}
+	if (sq->service != SERVICE_RC) {	/* nobody waits for an answer: it is lost */
+		sq_complete_locked(qp, &sq->held[sq->exec & sq->mask], IBV_WC_SUCCESS);
+		sq_run_locked(qp);
+		sq_tell_locked(qp);
+	} else {
 		wait_begin(qp, SQ_SILENT, clock_now());
 		wait_arm_timer(qp, SQ_SILENT, clock_now());
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include "softverbs/mw.h"
 #include "softverbs/tx.h"
+#include "softverbs/ud.h"
 
 #define OP(op) (1u << (op))
 #define OPS_SEND   (OP(IBV_WR_SEND) | OP(IBV_WR_SEND_WITH_IMM) | OP(IBV_WR_SEND_WITH_INV))
@@ -42,7 +43,7 @@ void sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv
 	done->emit = status != IBV_WC_SUCCESS || sq->sig_all || wr->send_flags & IBV_SEND_SIGNALED;
 	sq->wait = SQ_GOES;
 	sq->written = false;
-	sq->engines = qp->bounce.active = false;
+	sq->engines = qp->bounce.active = qp->bounce.taken = false;
 	if (!done->emit)
 		return;
 	done->wr_id = wr->wr_id;
@@ -55,20 +56,38 @@ void sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv
 	atomic_store_explicit(&qp->sq_ready, sq->exec, memory_order_release);
 }
 
+uint32_t service_opcodes(enum sv_service service)
+{
+	static const uint32_t known[] = {
+		[SERVICE_RC] = OPS_KNOWN,
+		[SERVICE_UC] = OPS_KNOWN & ~(OPS_ATOMIC | OP(IBV_WR_RDMA_READ)),
+		[SERVICE_UD] = OP(IBV_WR_SEND) | OP(IBV_WR_SEND_WITH_IMM),
+	};
+
+	return known[service];
+}
+
+int sq_execute_connected_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length)
+{
+	if (OP(wr->opcode) & OPS_SEND)
+		return send_execute_locked(qp, wr, length);
+	if (likely(OP(wr->opcode) & OPS_RDMA))
+		return rdma_execute_locked(qp, wr, length);
+	if (OP(wr->opcode) & OPS_ATOMIC)
+		return atomic_execute_locked(qp, wr, length);
+	return wr->opcode == IBV_WR_BIND_MW ? mw_execute_bind(qp, wr)
+					    : mw_execute_invalidate(qp, wr->invalidate_rkey);
+}
+
 int sq_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
 	uint64_t length = wr_length(wr);
 
 	if (unlikely(length > SV_MAX_MSG))
 		return IBV_WC_LOC_LEN_ERR;
-	if (OP(wr->opcode) & OPS_SEND)
-		return send_execute_locked(qp, wr, (uint32_t)length);
-	if (likely(OP(wr->opcode) & OPS_RDMA))
-		return rdma_execute_locked(qp, wr, (uint32_t)length);
-	if (OP(wr->opcode) & OPS_ATOMIC)
-		return atomic_execute_locked(qp, wr, (uint32_t)length);
-	return wr->opcode == IBV_WR_BIND_MW ? mw_execute_bind(qp, wr)
-					    : mw_execute_invalidate(qp, wr->invalidate_rkey);
+	if (unlikely(qp->sq.service != SERVICE_RC))
+		return unreliable_execute_locked(qp, wr, (uint32_t)length);
+	return sq_execute_connected_locked(qp, wr, (uint32_t)length);
 }
 
 void sq_tell_locked(struct sv_qp *qp)
@@ -94,10 +113,14 @@ void sq_tell_locked(struct sv_qp *qp)
  * A work request that can never be right is refused; what is wrong about memory becomes a
  * completion.
  */
-static inline int wr_check(const struct sv_sq *sq, const struct ibv_send_wr *wr)
+static inline int wr_check(const struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
+	const struct sv_sq *sq = &qp->sq;
+
 	if (unlikely((uint32_t)wr->num_sge > sq->max_sge || (unsigned)wr->opcode >= 32 ||
-		     !(OP(wr->opcode) & OPS_KNOWN)))
+		     !(OP(wr->opcode) & sq->opcodes)))
+		return EINVAL;
+	if (unlikely(sq->service == SERVICE_UD) && !ud_is_addressed(qp, wr))
 		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE &&
 	    (!(OP(wr->opcode) & OPS_INLINE) || wr_length(wr) > sq->max_inline))
@@ -107,7 +130,7 @@ static inline int wr_check(const struct sv_sq *sq, const struct ibv_send_wr *wr)
 
 static int post_waiting_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, int state)
 {
-	if (state == IBV_QPS_ERR) {
+	if (state == IBV_QPS_ERR || state == IBV_QPS_SQE) {
 		sq_flush_locked(qp);
 		qp->sq.head++;
 		sq_complete_locked(qp, wr, IBV_WC_WR_FLUSH_ERR);
@@ -120,17 +143,42 @@ static int post_waiting_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, i
 	return 0;
 }
 
+/*
+ * SOFTVERBS_STRICT_SQ=0: what was executed and makes no completion gives its place back, as on
+ * devices that do not wait for a later one to be polled.
+ */
+static void sq_retire_locked(struct sv_qp *qp)
+{
+	struct sv_sq *sq = &qp->sq;
+	uint32_t polled, ready;
+
+	if (!lock_try(&qp->send_cq->lock))
+		return;
+	polled = atomic_load_explicit(&qp->sq_polled, memory_order_relaxed);
+	ready = atomic_load_explicit(&qp->sq_ready, memory_order_relaxed);
+	while (polled != sq->exec && !sq->done[polled & sq->mask].emit) {
+		if (polled++ == ready)
+			ready++;
+	}
+	atomic_store_explicit(&qp->sq_ready, ready, memory_order_relaxed);
+	atomic_store_explicit(&qp->sq_polled, polled, memory_order_relaxed);
+	sq->polled_seen = polled;
+	lock_give(&qp->send_cq->lock);
+}
+
 static inline int post_one_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct sv_sq *sq = &qp->sq;
 	int state = atomic_load_explicit(&qp->state, memory_order_relaxed), status,
-	    err = wr_check(sq, wr);
+	    err = wr_check(qp, wr);
 
 	if (unlikely(err))
 		return err;
 	if (unlikely(sq->head - sq->polled_seen > sq->mask)) {
 		/* acquire: its entries were read before they are written again */
 		sq->polled_seen = atomic_load_explicit(&qp->sq_polled, memory_order_acquire);
+		if (sq->head - sq->polled_seen > sq->mask && !area_own()->strict_sq)
+			sq_retire_locked(qp);
 		if (sq->head - sq->polled_seen > sq->mask)
 			return state == IBV_QPS_RTS || state >= IBV_QPS_SQD ? ENOMEM : EINVAL;
 	}
@@ -144,7 +192,7 @@ static inline int post_one_locked(struct sv_qp *qp, const struct ibv_send_wr *wr
 	}
 	sq->head++;
 	if (unlikely(status != IBV_WC_SUCCESS))
-		qp_fail(qp);
+		sq_fail_locked(qp);
 	sq_complete_locked(qp, wr, (enum ibv_wc_status)status);
 	return 0;
 }
@@ -180,10 +228,12 @@ static int batch_check_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, ui
 		return EINVAL;
 	/* acquire: as in post_one_locked */
 	sq->polled_seen = atomic_load_explicit(&qp->sq_polled, memory_order_acquire);
+	if (sq->head - sq->polled_seen + count > sq->mask + 1 && !area_own()->strict_sq)
+		sq_retire_locked(qp);
 	if (sq->head - sq->polled_seen + count > sq->mask + 1)
 		return ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		if (wr_check(sq, &wr[i]))
+		if (wr_check(qp, &wr[i]))
 			return EINVAL;
 	return 0;
 }

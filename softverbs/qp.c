@@ -5,6 +5,7 @@
 #include <string.h>
 #include "softverbs/srq.h"
 #include "softverbs/tx.h"
+#include "softverbs/ud.h"
 #include "util/log.h"
 
 #define INLINE_GRANT 64u	/* at least */
@@ -61,7 +62,8 @@ static int qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init
 
 	if (!context_is_ours(pd->context))
 		return ENODEV;
-	if (init->qp_type != IBV_QPT_RC)
+	if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC &&
+	    init->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq || cap->max_send_wr > SV_MAX_WR ||
 	    cap->max_send_sge > SV_MAX_SGE || cap->max_inline_data > SV_MAX_INLINE)
@@ -76,6 +78,10 @@ static int sq_open(struct sv_sq *sq, const struct ibv_qp_init_attr *init)
 	uint64_t size = round_up_pow2(init->cap.max_send_wr);
 
 	sq->mask = (uint32_t)size - 1;
+	sq->service = init->qp_type == IBV_QPT_RC   ? SERVICE_RC
+		      : init->qp_type == IBV_QPT_UC ? SERVICE_UC
+						    : SERVICE_UD;
+	sq->opcodes = service_opcodes((enum sv_service)sq->service);
 	sq->max_sge = init->cap.max_send_sge ? init->cap.max_send_sge : 1;
 	sq->max_inline =
 		init->cap.max_inline_data > INLINE_GRANT ? init->cap.max_inline_data : INLINE_GRANT;
@@ -104,7 +110,10 @@ static int rx_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
 	struct sv_wq *wq = &qp->rq;
 	int err;
 
-	if (qp->srq) {
+	if (qp->srq && qp->sq.service == SERVICE_UD) {
+		wq = &qp->srq->wq;	/* datagrams are matched with receives here, in one place */
+		err = 0;
+	} else if (qp->srq) {
 		wq = &qp->srq->wq;
 		rx->arrival = heap_take_zero(HEAP_RW, (wq->mask + 1) * sizeof(*rx->arrival),
 					     &qp->arrival_offset);
@@ -115,6 +124,8 @@ static int rx_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
 	rx->mask = wq->mask;
 	rx->shift = wq->shift;
 	rx->landing = wq->landing;
+	if (!err && qp->sq.service == SERVICE_UD)
+		err = ud_open(qp);
 	return err;
 }
 
@@ -126,6 +137,19 @@ static void rx_close(struct sv_qp *qp)
 	else if (!qp->lost)
 		heap_give(HEAP_RW, (void *)qp->rx.arrival,
 			  (qp->rx.mask + 1) * sizeof(*qp->rx.arrival));
+	ud_close(qp);
+}
+
+static int queues_attach(struct sv_qp *qp)
+{
+	int err;
+
+	if (qp->srq)
+		srq_attach(qp->srq, qp);
+	if (qp->send_cq == qp->recv_cq)
+		return cq_attach(qp->send_cq, qp, CQ_SENDS | CQ_RECVS);
+	err = cq_attach(qp->send_cq, qp, CQ_SENDS);
+	return err ? err : cq_attach(qp->recv_cq, qp, CQ_RECVS);
 }
 
 static int qp_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
@@ -133,9 +157,10 @@ static int qp_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
 	struct area *area = area_own();
 	int err;
 
-	qp->index = ids_take(&area->qps);
-	if (!qp->index)
+	qp->id = ids_take(&area->qps);
+	if (!qp->id)
 		return ENOMEM;
+	qp->index = qp->id - 1;
 	qp->alive = area->alive;
 	qp->expedited = area->expedited;
 	qp->pd = qp->ibv.pd->handle;
@@ -148,31 +173,32 @@ static int qp_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
 	pthread_mutex_init(&qp->modify, NULL);
 	pthread_mutex_init(&qp->serve.lock, NULL);
 	err = sq_open(&qp->sq, init);
-	if (!err)
-		err = rx_open(qp, init);
 	if (err)
 		return err;
-	qp_clear_locked(qp);
-	if (qp->srq)
-		srq_attach(qp->srq, qp);
-	if (qp->send_cq == qp->recv_cq)
-		return cq_attach(qp->send_cq, qp, CQ_SENDS | CQ_RECVS);
-	err = cq_attach(qp->send_cq, qp, CQ_SENDS);
-	return err ? err : cq_attach(qp->recv_cq, qp, CQ_RECVS);
+	srq_shape_lock(qp->srq);
+	err = rx_open(qp, init);
+	if (!err) {
+		qp_clear_locked(qp);
+		err = queues_attach(qp);
+	}
+	srq_shape_unlock(qp->srq);
+	return err;
 }
 
 /* Accepts one half open; nobody finds it any more. */
 static void qp_free(struct sv_qp *qp)
 {
-	if (qp->index) {
+	if (qp->id) {
+		srq_shape_lock(qp->srq);
 		cq_detach(qp->send_cq, qp);
 		cq_detach(qp->recv_cq, qp);
 		if (qp->srq)
 			srq_detach(qp->srq, qp);
+		srq_shape_unlock(qp->srq);
 		qp_close_ex(qp);
 		rx_close(qp);
 		sq_close(&qp->sq);
-		ids_give(&area_own()->qps, qp->index);
+		ids_give(&area_own()->qps, qp->id);
 		pthread_mutex_destroy(&qp->modify);
 		pthread_mutex_destroy(&qp->serve.lock);
 	}

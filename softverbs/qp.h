@@ -25,9 +25,17 @@ enum sq_wait {
 	SQ_REMOTE,  /* the peer copies, in its polls or its engine */
 };
 
+enum sv_service {
+	SERVICE_RC,
+	SERVICE_UC,
+	SERVICE_UD,
+};
+
 struct sv_sq {
 	struct lock lock;		/* guards all but `polled`, and struct sv_tx */
 	uint32_t mask;
+	uint32_t opcodes;		/* a bit for each that the service has */
+	uint8_t service;		/* enum sv_service */
 	uint32_t head;			/* next to post */
 	uint32_t exec;			/* next to execute; what is in between waits */
 	uint32_t polled_seen;
@@ -59,6 +67,7 @@ struct sv_tx {
 	uint32_t epoch;			/* of the peer's ro_qp when bound; 0: not bound */
 	uint32_t busy, seq;		/* copies of what is in rw */
 	bool expedited;			/* both processes: window_enter needs no fence */
+	bool unreliable;		/* UC: what the responder cannot do is lost without a word */
 	bool notify;			/* its CQ may be armed or count: look after each message */
 	uint8_t copy;			/* enum sv_copy */
 	uint32_t mask, shift, post_mask, post_shift;
@@ -85,7 +94,8 @@ struct sv_bounce {			/* a copy that the peer's engine makes; SQ lock */
 	uint32_t asked, answered;	/* request numbers */
 	uint32_t sent, back;		/* bytes */
 	int status;
-	uint32_t slot;			/* of a message: the receive that it took */
+	bool taken; /* the message being sent took a receive, begun to be copied or not */
+	uint32_t slot;			/* which one */
 	uint64_t entry;
 	uint64_t old;			/* of an atomic operation */
 };
@@ -101,10 +111,12 @@ struct sv_rx {				/* guarded by the receive CQ's lock */
 		head; /* next message to hand out; of an own queue also the entries given back */
 	uint32_t mask, shift;
 	uint32_t eager_cons;
+	bool tails;			/* the last message had one */
 	struct landing *landing;	/* by slot */
 	_Atomic(uint32_t) *arrival;	/* lap:16 | slot:16 in order of arrival; NULL: no SRQ */
 	_Atomic(bool)
 		flush; /* no further message can come: what is posted completes with an error */
+	bool datagrams;			/* messages come otherwise: see ud.h */
 	uint8_t *eager;
 	uint32_t eager_size;
 };
@@ -136,7 +148,7 @@ struct sv_qp {
 	/* seldom touched */
 	_Alignas(SV_LINE) pthread_mutex_t
 		modify; /* state changes, one at a time; taken before all other locks */
-	uint32_t index;
+	uint32_t index, id;			/* id: index + 1; 0 while half open */
 	uint32_t epoch;				/* the last published one */
 	struct ro_qp *ro;
 	struct ibv_qp_attr attr;		/* modify */
@@ -152,6 +164,7 @@ struct sv_qp {
 	bool lost; /* a stopped process may still write into its rings */
 	uint64_t arrival_offset;
 	TAILQ_ENTRY(sv_qp) srq_entry;		/* the SRQ's lock */
+	struct sv_ud *ud;			/* NULL: not a datagram QP */
 	struct ex_send *ex_send;
 };
 
@@ -177,6 +190,8 @@ struct sv_qp *qp_pin(uint32_t index);
 void qp_unpin(struct sv_qp *qp);
 
 /* qp_fail.c */
+/* A work request failed, SQ lock held: the QP, or of an unreliable one the send queue alone. */
+void sq_fail_locked(struct sv_qp *qp);
 /*
  * The QP is in ERR from now on, no new message comes in. Any lock may be held; the engine does the
  * rest. False: was there.
@@ -195,6 +210,8 @@ bool qp_quiesce(struct sv_qp *qp);
  * modify held.
  */
 void qp_clear_locked(struct sv_qp *qp);
+/* Unpublished for a moment and quiesced: messages go where its rings are now; modify held. */
+void qp_publish_again_locked(struct sv_qp *qp);
 /* State RESET from any other. */
 void qp_reset_locked(struct sv_qp *qp);
 
@@ -214,6 +231,9 @@ int send_immediate_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32
 bool send_resolve(const struct sv_qp *qp, const struct ibv_send_wr *wr, unsigned need,
 		  struct iovec *iov);
 
+/* unreliable.c */
+int unreliable_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length);
+
 /* qp_ex.c */
 void qp_close_ex(struct sv_qp *qp);	/* accepts one without */
 
@@ -223,6 +243,10 @@ int qp_post_batch(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t count
 /* Keeps the completion of sq.exec and steps on. */
 void sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status);
 int sq_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr);
+/* The same by a connected QP, which reports what the responder says. */
+int sq_execute_connected_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length);
+/* The opcodes that a service has, a bit each. */
+uint32_t service_opcodes(enum sv_service service);
 /* The events of what was placed and completed: at the peer's CQ and at the own. */
 void sq_tell_locked(struct sv_qp *qp);
 
@@ -249,5 +273,7 @@ void qp_wake_initiator(struct sv_qp *qp);
 int rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc);
 bool rx_has_locked(const struct sv_qp *qp);
 uint64_t rx_count_locked(const struct sv_qp *qp);
+/* No message comes any more: what is posted completes with an error. */
+int rx_flush_locked(struct sv_qp *qp, int count, struct ibv_wc *wc);
 
 #endif

@@ -5,7 +5,11 @@
 #include <string.h>
 #include "softverbs/qp.h"
 
-#define QP_OPS                                                                                  \
+#define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define OPS_UC                                                                              \
+	(OPS_RC & ~(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |          \
+		    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
+#define OPS_RC                                                                                  \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |              \
@@ -160,6 +164,17 @@ static struct ibv_send_wr *ex_last(struct ex_send *send)
 	return NULL;
 }
 
+static void ex_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct ibv_send_wr *wr = ex_last(ex_of(ex)->ex_send);
+
+	if (!wr)
+		return;
+	wr->wr.ud.ah = ah;
+	wr->wr.ud.remote_qpn = qpn;
+	wr->wr.ud.remote_qkey = qkey;
+}
+
 static void ex_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv_sge *list)
 {
 	struct sv_qp *qp = ex_of(ex);
@@ -230,6 +245,7 @@ static void ex_fill(struct ibv_qp_ex *ex)
 	ex->wr_set_inline_data_list = ex_inline_list;
 	ex->wr_set_sge = ex_sge;
 	ex->wr_set_sge_list = ex_sge_list;
+	ex->wr_set_ud_addr = ex_ud_addr;
 	ex->wr_start = ex_start;
 	ex->wr_complete = ex_complete;
 	ex->wr_abort = ex_abort;
@@ -268,6 +284,11 @@ static int qp_open_ex(struct sv_qp *qp)
 	return 0;
 }
 
+static uint64_t ops_of(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UD ? OPS_UD : type == IBV_QPT_UC ? OPS_UC : OPS_RC;
+}
+
 struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	static const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
@@ -278,7 +299,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr
 
 	errno = !(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd->context != context ? EINVAL
 		: attr->comp_mask & ~known ||
-				(wanted && attr->send_ops_flags & ~(uint64_t)QP_OPS) ||
+				(wanted && attr->send_ops_flags & ~ops_of(attr->qp_type)) ||
 				(attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
 				 attr->create_flags)
 			? EOPNOTSUPP

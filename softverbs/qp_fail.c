@@ -31,6 +31,17 @@ bool qp_fail(struct sv_qp *qp)
 	return true;
 }
 
+/* IBTA: an unreliable queue pair goes on receiving, and its send queue can be revived. */
+void sq_fail_locked(struct sv_qp *qp)
+{
+	int now = IBV_QPS_RTS;
+
+	if (qp->sq.service == SERVICE_RC)
+		qp_fail(qp);
+	else if (atomic_compare_exchange_strong(&qp->state, &now, IBV_QPS_SQE))
+		log_at(LOG_NOTE, "softverbs: qp 0x%x: send queue error state", qp->ibv.qp_num);
+}
+
 bool qp_quiesce(struct sv_qp *qp)
 {
 	bool quiet;

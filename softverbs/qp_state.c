@@ -5,6 +5,7 @@
 #include "softverbs/bounce.h"
 #include "softverbs/srq.h"
 #include "softverbs/tx.h"
+#include "softverbs/ud.h"
 
 #define EAGER_MOST  (256u << 10)	/* below, both sides keep writing into each other's cache */
 #define EAGER_LEAST (16u << 10)
@@ -51,6 +52,8 @@ static void attr_publish(struct sv_qp *qp)
 	atomic_store_explicit(&qp->ro->min_rnr, qp->attr.min_rnr_timer, memory_order_relaxed);
 	atomic_store_explicit(&qp->ro->max_dest_rd, qp->attr.max_dest_rd_atomic,
 			      memory_order_relaxed);
+	if (qp->ud)
+		atomic_store_explicit(&qp->ud->qkey, qp->attr.qkey, memory_order_relaxed);
 }
 
 /* ---- RESET ---- */
@@ -77,9 +80,9 @@ static void rx_clear(struct sv_qp *qp)
 	struct sv_rx *rx = &qp->rx;
 
 	lock_take(&qp->recv_cq->lock);
-	if (qp->srq) {
+	if (rx->arrival) {
 		arrivals_drop_locked(qp);
-	} else {
+	} else if (!qp->srq) {
 		lock_take(&qp->rq.lock);
 		if (qp->rq.posted)
 			wq_reset(&qp->rq);
@@ -124,6 +127,8 @@ static void sq_clear(struct sv_qp *qp)
 
 void qp_clear_locked(struct sv_qp *qp)
 {
+	if (qp->ud)
+		ud_clear(qp);
 	sq_clear(qp);
 	rx_clear(qp);
 	atomic_store_explicit(&qp->unsettled, false, memory_order_relaxed);
@@ -181,7 +186,7 @@ static void eager_open(struct sv_qp *qp)
 	uint32_t size = use < 50 ? EAGER_MOST : use < 75 ? EAGER_MOST / 4 : EAGER_LEAST;
 	uint64_t offset = 0;
 
-	if (qp_slot_of(qp->attr.dest_qp_num) == runtime_slot() || use >= 95)
+	if (qp->ud || use >= 95)
 		size = 0;
 	qp->rx.eager = size ? heap_take(HEAP_RW, size, &offset) : NULL;
 	qp->rx.eager_size = qp->rx.eager ? size : 0;
@@ -189,33 +194,54 @@ static void eager_open(struct sv_qp *qp)
 	qp->ro->eager_size = qp->rx.eager_size;
 }
 
-static void rx_publish(struct sv_qp *qp)
+/* Where messages go: all that senders copy when they bind to the new epoch. */
+static void rx_describe(struct sv_qp *qp)
 {
 	const struct sv_wq *wq = qp->srq ? &qp->srq->wq : &qp->rq;
 	struct ro_qp *ro = qp->ro;
 
-	eager_open(qp);
-	ro->pd = qp->pd;
-	ro->recv_pd = wq->pd;
-	ro->cq = qp->recv_cq->index;
-	ro->srq = qp->srq ? qp->srq->index + 1 : 0;
 	ro->size = wq->mask + 1;
 	ro->max_sge = wq->max_sge;
 	ro->post = wq->post_offset;
 	ro->sge = wq->sge_offset;
 	ro->landing = wq->landing_offset;
 	ro->arrival = qp->arrival_offset;
-	atomic_store_explicit(&ro->peer, qp->attr.dest_qp_num, memory_order_relaxed);
-	attr_publish(qp);
 	qp->epoch += qp->epoch + 1 ? 1 : 2;
 	/* release: pairs with window_is_open and tx_bind_locked */
 	atomic_store_explicit(&ro->epoch, qp->epoch, memory_order_release);
+}
+
+static void rx_publish(struct sv_qp *qp)
+{
+	struct ro_qp *ro = qp->ro;
+
+	eager_open(qp);
+	ro->pd = qp->pd;
+	ro->recv_pd = qp->srq ? qp->srq->wq.pd : qp->pd;
+	ro->cq = qp->recv_cq->index;
+	ro->srq = qp->srq ? qp->srq->index + 1 : 0;
+	atomic_store_explicit(&ro->peer, qp->attr.dest_qp_num, memory_order_relaxed);
+	attr_publish(qp);
+	rx_describe(qp);
+}
+
+/* An error that comes meanwhile is settled after this, with modify. */
+void qp_publish_again_locked(struct sv_qp *qp)
+{
+	rx_describe(qp);
+	fence_full();			/* qp_fail enters the state, then takes the epoch away */
+	if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR)
+		atomic_store_explicit(&qp->ro->epoch, 0, memory_order_relaxed);
 }
 
 static void enter_rtr(struct sv_qp *qp)
 {
 	atomic_store_explicit(&qp->dest, qp->attr.dest_qp_num, memory_order_relaxed);
 	rx_publish(qp);
+	if (qp->ud) {
+		ud_receive(qp);
+		return;
+	}
 	qp_peer(qp);			/* the link is on its way when the first send comes */
 	fence_light(qp->expedited);	/* who waits has the barrier, see tx_ask */
 	qp_wake_initiator(qp);

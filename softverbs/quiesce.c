@@ -55,9 +55,9 @@ void quiesce_all(void)
 
 	area_barrier();
 	pthread_mutex_lock(&area->qps.lock);
-	last = area->qps.fresh;
+	last = area->qps.fresh - 1; /* of identifiers, which begin with 1 */
 	pthread_mutex_unlock(&area->qps.lock);
-	for (uint32_t index = 2; index < last; index++) {
+	for (uint32_t index = 0; index < last; index++) {
 		struct sv_qp *qp;
 
 		if (quiesce_one(index))

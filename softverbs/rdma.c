@@ -71,10 +71,8 @@ static int rdma_piece(struct sv_tx *tx, const struct rdma *rdma, uint32_t done, 
 			   copy_out(tx->peer, rdma->iov, rdma->iov_count, done, &there, 1, part));
 }
 
-/*
- * Between pieces the window closes for a moment, for whoever wants to withdraw what is used here.
- */
-static int rdma_bounce_locked(struct sv_qp *qp, const struct rdma *rdma, uint32_t length)
+/* Inside the window: the peer copies. What has no bytes is checked here, for nothing is copied. */
+static int rdma_bounce(struct sv_qp *qp, const struct rdma *rdma, uint32_t length)
 {
 	struct bounce_op op = {
 		.kind = rdma_is_read(rdma->wr) ? BOUNCE_READ : BOUNCE_WRITE,
@@ -85,18 +83,13 @@ static int rdma_bounce_locked(struct sv_qp *qp, const struct rdma *rdma, uint32_
 		.iov_count = rdma->iov_count,
 	};
 	uint64_t va;
-	int status = tx_enter_locked(qp);
 
-	if (status)
-		return status;
-	/*
-	 * what has no bytes is checked here, for there is nothing to copy; the rest by who copies
-	 */
-	status = length ? bounce_move(qp, &op) : (int)rdma_check(&qp->tx, rdma->wr, 0, 0, &va);
-	window_leave(&qp->tx);
-	return status;
+	return length ? bounce_move(qp, &op) : (int)rdma_check(&qp->tx, rdma->wr, 0, 0, &va);
 }
 
+/*
+ * Between pieces the window closes for a moment, for whoever wants to withdraw what is used here.
+ */
 static int rdma_move_locked(struct sv_qp *qp, const struct rdma *rdma, uint32_t length)
 {
 	struct sv_tx *tx = &qp->tx;
@@ -107,6 +100,11 @@ static int rdma_move_locked(struct sv_qp *qp, const struct rdma *rdma, uint32_t 
 		status = tx_enter_locked(qp);
 		if (unlikely(status))
 			return status;
+		if (tx->copy == SV_COPY_BOUNCE) {	/* known since the window was entered */
+			status = rdma_bounce(qp, rdma, length);
+			window_leave(tx);
+			return status;
+		}
 		if (tx->epoch != epoch)
 			done = 0;	/* another QP than the last piece went to */
 		epoch = tx->epoch;
@@ -130,8 +128,7 @@ int rdma_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t
 	if (rdma_is_read(wr) && !qp->attr.max_rd_atomic)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (!qp->sq.written) {
-		status = qp->tx.copy == SV_COPY_BOUNCE ? rdma_bounce_locked(qp, &rdma, length) :
-			 rdma_move_locked(qp, &rdma, length);
+		status = rdma_move_locked(qp, &rdma, length);
 		if (status != IBV_WC_SUCCESS || wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
 			return status;
 		qp->sq.written = true;

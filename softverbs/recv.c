@@ -6,6 +6,7 @@
 #include "softverbs/mw.h"
 #include "softverbs/srq.h"
 #include "softverbs/tx.h"
+#include "softverbs/ud.h"
 #include "util/log.h"
 
 void qp_wake_initiator(struct sv_qp *qp)
@@ -113,18 +114,44 @@ static const uint8_t *land_eager(struct sv_rx *rx, uint32_t at, uint32_t length)
 	return rx->eager + offset;
 }
 
+/* Out of a landing, and of its tail what did not fit there. */
+static inline void land_take(const struct sv_wq *wq, uint32_t slot, void *to, uint32_t length)
+{
+	const uint8_t *from = wq->landing[slot].data;
+
+	if (likely(length <= SV_LAND)) {
+		copy_small(to, from, length);
+		return;
+	}
+	memcpy(to, from, SV_LAND);
+	memcpy((uint8_t *)to + SV_LAND, landing_tail(wq->landing, wq->mask, slot)->data,
+	       length - SV_LAND);
+}
+
+static uint64_t room_of(const struct sv_wq *wq, uint32_t slot)
+{
+	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge], *end = sge + wq->max_sge;
+	uint64_t room = 0;
+
+	for (; sge < end; sge++)
+		room += sge->length;
+	return room;
+}
+
 static enum ibv_wc_status land_elsewhere(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot,
 					 const struct landing *landing, uint32_t length,
 					 uint32_t where)
 {
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
+	uint8_t whole[SV_INLINE];
 	const uint8_t *data;
 	uint32_t at;
 
-	if (where == LAND_DIRECT)
-		return IBV_WC_SUCCESS;
+	if (where == LAND_DIRECT)	/* copied by the sender, who may say any length */
+		return length <= room_of(wq, slot) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
 	if (where == LAND_INLINE && length <= SV_INLINE) {
-		land_scatter(wq, slot, landing->data, length, &status);
+		land_take(wq, slot, whole, length);
+		land_scatter(wq, slot, whole, length, &status);
 		return status;
 	}
 	at = atomic_load_explicit(&landing->eager, memory_order_relaxed);
@@ -153,7 +180,7 @@ static inline enum ibv_wc_status land_payload(struct sv_qp *qp, const struct sv_
 		if (unlikely(!region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, length,
 					    IBV_ACCESS_LOCAL_WRITE, &va)))
 			return IBV_WC_LOC_PROT_ERR;
-		copy_small((void *)(uintptr_t)va, landing->data, length);
+		land_take(wq, slot, (void *)(uintptr_t)va, length);
 		return IBV_WC_SUCCESS;
 	}
 	return land_elsewhere(qp, wq, slot, landing, length, where);
@@ -239,7 +266,7 @@ static void flush_one(struct sv_qp *qp, uint64_t wr_id, struct ibv_wc *wc)
 	};
 }
 
-static int rx_flush_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
+int rx_flush_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
 {
 	struct sv_wq *rq = &qp->rq;
 	uint32_t head = atomic_load_explicit(&qp->rx.head, memory_order_relaxed);
@@ -266,8 +293,13 @@ static int rx_poll_own(struct sv_qp *qp, int count, struct ibv_wc *wc)
 		uint64_t first = atomic_load_explicit(&rx->landing[head & rx->mask].head,
 						      memory_order_acquire);
 
-		if ((uint32_t)first != head + 1)
+		if ((uint32_t)first != head + 1) {
+			if (rx->tails) /* the next one probably has one, too: both lines at once */
+				__builtin_prefetch(landing_tail(rx->landing, rx->mask,
+								head & rx->mask));
 			break;
+		}
+		rx->tails = first >> 32 > SV_LAND;
 		land(qp, &qp->rq, head & rx->mask, first, &wc[n++]);
 		head++;
 		/* release: the slot was read before it is posted into again */
@@ -305,6 +337,8 @@ static bool rx_arrived(const struct sv_qp *qp, uint32_t n)
 	const struct sv_rx *rx = &qp->rx;
 	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed) + n;
 
+	if (unlikely(qp->rx.datagrams))
+		return ud_arrived(qp, n);
 	if (rx->arrival)
 		return atomic_load_explicit(&rx->arrival[head & rx->mask], memory_order_acquire) >>
 			       16 ==
@@ -317,7 +351,7 @@ static bool rx_arrived(const struct sv_qp *qp, uint32_t n)
 
 bool rx_has_locked(const struct sv_qp *qp)
 {
-	return rx_arrived(qp, 0);
+	return rx_arrived(qp, 0) || (unlikely(qp->rx.datagrams) && mail_is_there());
 }
 
 uint64_t rx_count_locked(const struct sv_qp *qp)
@@ -333,7 +367,14 @@ int rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
 {
 	bool flush = atomic_load_explicit(
 		&qp->rx.flush, memory_order_acquire); /* first: then no message follows */
-	int n = qp->rx.arrival ? rx_poll_shared(qp, count, wc) : rx_poll_own(qp, count, wc);
+	int n;
+
+	if (unlikely(qp->rx.datagrams))
+		n = ud_poll_locked(qp, count, wc);
+	else if (qp->rx.arrival)
+		n = rx_poll_shared(qp, count, wc);
+	else
+		n = rx_poll_own(qp, count, wc);
 
 	if (unlikely(flush) && n < count && !qp->srq)
 		n += rx_flush_locked(qp, count - n, wc + n);

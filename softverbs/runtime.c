@@ -16,6 +16,7 @@
 #include "softverbs/cm_fork.h"
 #include "softverbs/name.h"
 #include "softverbs/runtime.h"
+#include "softverbs/settings.h"
 #include "util/log.h"
 
 #define BACKLOG 256	/* connections of other processes that the engine has not accepted yet */
@@ -160,7 +161,7 @@ static void listener_ready(struct engine_watch *watch, uint32_t events)
 
 /*
  * The first free slot from a place that depends on the process: a slot just given up is not taken
- * again at once.
+ * again at once. Nobody gets slot 0: QPNs 0 and 1 are special on every device.
  */
 static int slot_claim(void)
 {
@@ -168,8 +169,8 @@ static int slot_claim(void)
 	char name[16];
 	int fd;
 
-	for (i = 0; i < SV_SLOTS; i++) {
-		runtime.self.slot = (uint16_t)((first + i) % SV_SLOTS);
+	for (i = 0; i < SV_SLOTS - 1; i++) {
+		runtime.self.slot = (uint16_t)(1 + (first + i) % (SV_SLOTS - 1));
 		snprintf(name, sizeof(name), "s%u", runtime.self.slot);
 		fd = name_claim(name);
 		if (fd >= 0 || errno != EADDRINUSE)
@@ -186,6 +187,7 @@ static int self_init(void)
 	memset(self, 0, sizeof(*self));
 	self->pid = getpid();
 	self->copy = SV_COPY_SELF;
+	self->memory = -1;
 	atomic_init(&self->refs, 1);
 	self->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (self->doorbell < 0)
@@ -232,6 +234,7 @@ static int runtime_open(void)
 	int error, slot_fd;
 
 	runtime.open = true;
+	log_more((unsigned)sv_setting(SV_SET_LOG));
 	error = self_init();
 	if (error)
 		return error;

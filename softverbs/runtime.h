@@ -10,7 +10,8 @@
 #include "softverbs/engine.h"
 #include "softverbs/peer.h"
 
-#define SV_HELLO_FDS 3		/* read-only area, read-write area, doorbell */
+/* read-only area, read-write area, doorbell; the memory of a process that allows it */
+#define SV_HELLO_FDS 4
 
 enum link_state {
 	LINK_WAITING,		/* ours; their queue of connections is full and is tried again */
@@ -63,8 +64,11 @@ int link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload
 		     const int *fds, unsigned fd_count);
 /* engine: what the socket did not take before */
 void link_flush(struct sv_link *link);
-/* Engine: dispatches up to `limit` messages; true when nothing is left to read but the end. */
-bool link_drain(struct sv_link *link, unsigned limit);
+/*
+ * Engine: dispatches some messages, or all that are there; true when nothing is left to read but
+ * the end.
+ */
+bool link_drain(struct sv_link *link, bool all);
 void link_forget_messages(struct sv_link *link);
 void close_all(int *fds, unsigned count);
 

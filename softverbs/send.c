@@ -41,6 +41,31 @@ static void gather(uint8_t *to, const struct message *message)
 	}
 }
 
+/*
+ * Into a landing, and what does not fit there into its tail. That first: the receiver looks at the
+ * landing all the time, and would take the line away before its number is in it.
+ */
+static inline void land_put(struct sv_tx *tx, uint32_t slot, const void *from, uint32_t length)
+{
+	uint8_t *to = tx->landing[slot].data;
+
+	if (likely(length <= SV_LAND)) {
+		copy_small(to, from, length);
+		return;
+	}
+	memcpy(landing_tail(tx->landing, tx->mask, slot)->data, (const uint8_t *)from + SV_LAND,
+	       length - SV_LAND);
+	memcpy(to, from, SV_LAND);
+}
+
+static void land_gather(struct sv_tx *tx, uint32_t slot, const struct message *message)
+{
+	uint8_t whole[SV_INLINE];
+
+	gather(whole, message);
+	land_put(tx, slot, whole, message->length);
+}
+
 /* Contiguous room in the peer's eager ring; NULL when there is none now. */
 static uint8_t *eager_reserve(struct sv_tx *tx, uint32_t length, uint32_t *at)
 {
@@ -151,6 +176,7 @@ static int message_bounce(struct sv_qp *qp, const struct message *message, uint3
 	if (op.length <= qp->tx.eager_limit && !qp->tx.arrival && !qp->sq.engines &&
 	    !bounce_is_active(qp))
 		return EXEC_WAIT(SQ_REMOTE);
+	qp->bounce.taken = true;
 	qp->bounce.slot = slot;
 	qp->bounce.entry = entry;
 	status = bounce_move(qp, &op);
@@ -173,8 +199,8 @@ static inline int message_deliver(struct sv_qp *qp, const struct message *messag
 	if (unlikely(length > (uint32_t)entry))
 		return message_refuse(tx, slot, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
 	if (length <= SV_INLINE) {
-		gather(tx->landing[slot].data, message);
-	} else if (length <= tx->eager_limit && !bounce_is_active(qp) &&
+		land_gather(tx, slot, message);
+	} else if (length <= tx->eager_limit && !qp->bounce.active &&
 		   (eager = eager_reserve(tx, length, &at))) {
 		where = LAND_EAGER;
 		gather(eager, message);
@@ -224,7 +250,7 @@ static inline int message_send_locked(struct sv_qp *qp, const struct message *me
 		window_leave(tx);
 		return IBV_WC_REM_ACCESS_ERR;
 	}
-	if (unlikely(bounce_is_active(qp))) {
+	if (unlikely(bounce_is_active(qp) || bounce_holds(qp))) {
 		slot = qp->bounce.slot;	/* taken when it began */
 		entry = qp->bounce.entry;
 	} else if (unlikely(!receive_take(tx, &slot, &entry))) {
@@ -284,7 +310,7 @@ int send_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t
 		window_leave(tx);
 		return send_any_locked(qp, wr, length);
 	}
-	copy_small(tx->landing[slot].data, (const void *)(uintptr_t)va, length);
+	land_put(tx, slot, (const void *)(uintptr_t)va, length);
 	message_publish(tx, slot, landing_what(send_op(wr->opcode), LAND_INLINE, wr->imm_data),
 			length);
 	window_leave(tx);

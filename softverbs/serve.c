@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The owner's side of copies through shared memory: requests are checked and answered. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "softverbs/bounce.h"
+#include "softverbs/memory.h"
 #include "softverbs/rdma.h"
 #include "softverbs/srq.h"
 #include "util/log.h"
@@ -16,32 +13,6 @@ struct request {
 	uint32_t kind, key, length;
 	uint64_t addr, args[2];
 };
-
-/* ---- own memory, without a signal when a page is not there ---- */
-
-static bool memory_by_file(const struct iovec *at, uint8_t *data, bool write)
-{
-	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	ssize_t moved;
-
-	if (fd < 0)
-		return false;
-	moved = write ? pwrite(fd, data, at->iov_len, (off_t)(uintptr_t)at->iov_base) :
-			pread(fd, data, at->iov_len, (off_t)(uintptr_t)at->iov_base);
-	close(fd);
-	return moved == (ssize_t)at->iov_len;
-}
-
-static bool memory_copy(const struct iovec *at, uint8_t *data, bool write)
-{
-	struct iovec here = { data, at->iov_len };
-	ssize_t moved = write ? process_vm_writev(getpid(), &here, 1, at, 1, 0) :
-				process_vm_readv(getpid(), &here, 1, at, 1, 0);
-
-	if (moved < 0 && (errno == EPERM || errno == ENOSYS || errno == EACCES))
-		return memory_by_file(at, data, write);
-	return moved == (ssize_t)at->iov_len;
-}
 
 /* ---- requests ---- */
 
@@ -94,7 +65,7 @@ static enum ibv_wc_status serve_memory(struct sv_qp *qp, const struct request *r
 			return IBV_WC_GENERAL_ERR;
 		return IBV_WC_SUCCESS;
 	}
-	if (!memory_copy(&at, (uint8_t *)old, false))
+	if (!memory_is_there(&at, 1, true))
 		return IBV_WC_GENERAL_ERR;
 	*old = atomic_own(va, r->kind == BOUNCE_FETCH_ADD, r->args);
 	return IBV_WC_SUCCESS;
@@ -104,14 +75,16 @@ static enum ibv_wc_status serve_receive(struct sv_qp *qp, const struct request *
 {
 	struct sv_wq *wq = qp->srq ? &qp->srq->wq : &qp->rq;
 	struct iovec ranges[SV_MAX_SGE * 2];
+	bool sound;
 	int count;
 
-	if (r->key > wq->mask)
-		return IBV_WC_GENERAL_ERR;
 	lock_take(&wq->lock);
-	count = region_ranges(wq->regions, &wq->sge[(uint64_t)r->key * wq->max_sge], wq->max_sge,
-			      wq->pd, r->addr, r->length, ranges);
+	sound = r->key <= wq->mask;
+	count = sound ? region_ranges(wq->regions, &wq->sge[(uint64_t)r->key * wq->max_sge],
+				      wq->max_sge, wq->pd, r->addr, r->length, ranges) : 0;
 	lock_give(&wq->lock);
+	if (!sound)
+		return IBV_WC_GENERAL_ERR;
 	if (count < 0)
 		return IBV_WC_REM_OP_ERR;
 	for (int i = 0; i < count; i++) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "softverbs/api.h"
+#include "softverbs/peer.h"
 
 /*
  * Rules. Everything is addressed by offset from the area's start; integers are native-endian and
@@ -19,7 +20,8 @@
 #define SV_CQS     4096u
 #define SV_SRQS    1024u
 #define SV_REGIONS 65536u
-#define SV_INLINE  48u			/* payload that fits a landing */
+#define SV_LAND	   48u			/* payload beside the header of a landing */
+#define SV_INLINE  (SV_LAND + 64)	/* and with its tail */
 #define SV_WORDS(n) ((n) / 64)
 
 /*
@@ -126,7 +128,8 @@ struct ro_srq {
 	_Atomic(uint32_t) limit;	/* armed: fires when fewer are left */
 	_Atomic(uint32_t) limit_round;	/* of the arming; see rw_srq */
 	_Atomic(uint32_t) posted;
-	uint32_t unused[13];
+	_Atomic(uint32_t) moving;	/* to larger rings: its QPs, unpublished, come back */
+	uint32_t unused[12];
 };
 
 struct rw_qp {
@@ -221,18 +224,34 @@ struct landing { /* one line: a message that fits costs one transfer between cac
 		head; /* byte_len:32 | message number + 1:32, with which the rest is there */
 	_Atomic(uint64_t) what;		/* immediate or key:32 | where:8 | op:8 */
 	union {
-		uint8_t data[SV_INLINE];
+		uint8_t data[SV_LAND];
 		_Atomic(uint32_t) eager;	/* free-running position in the eager ring */
 	};
 };
+
+struct landing_tail {			/* the rest of somewhat longer payload, also by slot */
+	uint8_t data[SV_INLINE - SV_LAND];
+};
+
+/* The tails follow the landings of the queue. */
+static inline struct landing_tail *landing_tail(const struct landing *landings, uint32_t mask,
+						uint32_t slot)
+{
+	return (struct landing_tail *)(uintptr_t)(landings + mask + 1) + slot;
+}
+
+static inline uint64_t landings_size(uint64_t slots)
+{
+	return slots * (sizeof(struct landing) + sizeof(struct landing_tail));
+}
 
 static inline uint64_t landing_what(enum landing_op op, enum landing_where where, uint32_t imm)
 {
 	return (uint64_t)imm << 32 | (uint32_t)where << 8 | (uint32_t)op;
 }
 
-#define BOUNCE_PARTS 4u
-#define BOUNCE_BYTES (128u << 10)
+#define BOUNCE_PARTS 16u
+#define BOUNCE_BYTES (32u << 10) /* in hand at once: one side copies in while the other copies out */
 
 enum bounce_kind {
 	BOUNCE_WRITE = 1, /* to addr, with key */
@@ -269,6 +288,58 @@ struct rw_bounce { /* of one QP: memory goes through here where nobody may reach
 	uint8_t data[BOUNCE_PARTS][BOUNCE_BYTES];
 };
 
+/*
+ * Datagrams for one other process: a ring in the read-only area of the sender, one for each slot that
+ * it sends to. It has one writer, who may die or lag without harm to anybody else.
+ */
+struct ro_outbox {
+	_Atomic(uint64_t) written;	/* mail_tag of the reader:32 | bytes written:32, free-running */
+	_Atomic(uint64_t) ring;		/* its offset; this and the size: constant for one reader */
+	_Atomic(uint32_t) size;		/* power of 2 */
+	uint32_t unused[11];
+};
+
+struct ro_inbox {			/* of the datagrams that one other process sends here */
+	_Atomic(uint64_t) taken;	/* mail_tag of the writer:32 | bytes taken:32 */
+	uint64_t unused[7];
+};
+
+/* Of a process's nonce: keeps apart those that live in one slot one after the other. */
+static inline uint32_t mail_tag(const uint64_t *nonce)
+{
+	return (uint32_t)nonce[0] | 1;
+}
+
+struct mail_record { /* a datagram in the ring, followed by its payload; each begins on a line */
+	uint32_t kind;			/* MAIL_* */
+	uint32_t flags;			/* DATAGRAM_* */
+	uint32_t dest, source;		/* QP numbers */
+	uint32_t qkey;
+	uint32_t imm;
+	uint32_t length;		/* of the payload */
+	uint32_t unused;
+	uint8_t sgid[16], dgid[16];
+};
+
+enum mail_kind {
+	MAIL_DATAGRAM = 1,
+	MAIL_SKIP,			/* nothing up to the end of the ring */
+};
+
+enum datagram_flag {
+	DATAGRAM_IMM = 1,
+};
+
+#define DATAGRAM_MAX 4096u
+
+struct rw_mail {			/* of the owner: who has sent it something */
+	_Atomic(uint64_t) summary;	/* a bit for each word that got a new bit */
+	_Atomic(uint32_t) urgent;	/* a ring is full and nobody polls: the engine shall take it */
+	uint32_t unused[13];
+	_Atomic(uint64_t) word[SV_WORDS(SV_SLOTS)];	/* a bit for each slot */
+	uint8_t unused2[4096 - 64 - SV_SLOTS / 8];
+};
+
 struct sv_ro {
 	uint64_t magic;
 	uint32_t layout;
@@ -283,6 +354,8 @@ struct sv_ro {
 	struct ro_rx rx[SV_QPS];
 	struct ro_cq cq[SV_CQS];
 	struct ro_srq srq[SV_SRQS];
+	struct ro_outbox outbox[SV_SLOTS];	/* by the slot of who reads it */
+	struct ro_inbox inbox[SV_SLOTS];	/* by the slot of who wrote it */
 };
 
 #define SV_STRIPES 64u
@@ -302,6 +375,7 @@ struct sv_rw {
 	struct rw_qp qp[SV_QPS];
 	struct rw_cq cq[SV_CQS];
 	struct rw_srq srq[SV_SRQS];
+	struct rw_mail mail;
 };
 
 static_assert(sizeof(struct ro_region) == 64 && sizeof(struct ro_qp) == 128 &&
@@ -311,6 +385,9 @@ static_assert(sizeof(struct ro_region) == 64 && sizeof(struct ro_qp) == 128 &&
 static_assert(sizeof(struct rw_qp) == 128 && sizeof(struct rw_cq) == 64 &&
 		      sizeof(struct rw_srq) == 64 && sizeof(struct landing) == 64,
 	      "layout of the written area");
+static_assert(sizeof(struct ro_outbox) == 64 && sizeof(struct ro_inbox) == 64 &&
+		      sizeof(struct mail_record) == 64 && sizeof(struct rw_mail) == 4096,
+	      "layout of datagrams");
 static_assert(sizeof(struct sv_ro) % 4096 == 0 && sizeof(struct sv_rw) % 4096 == 0,
 	      "heaps begin on a page");
 

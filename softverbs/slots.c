@@ -68,6 +68,7 @@ void peer_put(struct sv_peer *peer)
 	data_peer_free(peer);
 	area_unmap(peer);
 	close(peer->doorbell);
+	close_all(&peer->memory, 1);
 	free(peer);
 }
 
@@ -94,6 +95,18 @@ struct sv_peer *peer_get(uint16_t slot)
 	links_unlock();
 	if (!peer)
 		errno = error;
+	return peer;
+}
+
+struct sv_peer *peer_linked(uint16_t slot)
+{
+	struct sv_peer *peer;
+
+	links_lock();
+	peer = slots[slot].peer;
+	if (peer)
+		peer_hold(peer);
+	links_unlock();
 	return peer;
 }
 
@@ -310,8 +323,8 @@ void slots_fork_child(void)
 	for (i = 0; i < SV_SLOTS; i++) {
 		if (slots[i].peer) {
 			area_unmap(slots[i].peer);
-			close(slots[i].peer->doorbell);
-			slots[i].peer->doorbell = -1;
+			close_all(&slots[i].peer->doorbell, 1);
+			close_all(&slots[i].peer->memory, 1);
 			slots[i].inherited = slots[i].peer;
 		}
 		slots[i].peer = NULL;

@@ -14,9 +14,10 @@ static int srq_open(struct sv_srq *srq, const struct ibv_srq_init_attr *init)
 	struct area *area = area_own();
 	int err;
 
-	srq->index = ids_take(&area->srqs);
-	if (!srq->index)
+	srq->id = ids_take(&area->srqs);
+	if (!srq->id)
 		return ENOMEM;
+	srq->index = srq->id - 1;
 	srq->alive = area->alive;
 	srq->rw = &area->rw->srq[srq->index];
 	srq->ro = &area->ro->srq[srq->index];
@@ -40,13 +41,13 @@ static int srq_open(struct sv_srq *srq, const struct ibv_srq_init_attr *init)
 /* Accepts one half open. */
 static void srq_free(struct sv_srq *srq)
 {
-	if (srq->index) {
+	if (srq->id) {
 		wq_close(&srq->wq, srq->lost);
 		heap_give(HEAP_OWN, (void *)srq->free, (srq->wq.mask + 1) * sizeof(*srq->free));
 		heap_give(HEAP_OWN, (void *)srq->round, (srq->wq.mask + 1) * sizeof(*srq->round));
 		free(srq->missing);
 		pthread_mutex_destroy(&srq->lock);
-		ids_give(&area_own()->srqs, srq->index);
+		ids_give(&area_own()->srqs, srq->id);
 	}
 	free(srq);
 }
@@ -73,7 +74,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 		errno = ENOMEM;
 		return NULL;
 	}
-	srq->ibv.handle = srq->index;
+	srq->ibv.handle = srq->id;
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	init->attr.max_wr = srq->wq.limit;
@@ -265,18 +266,38 @@ void srq_attend(struct sv_srq *srq)
 		async_post_srq(&srq->ibv, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
+/*
+ * A smaller queue keeps its memory, and is as long as was granted before; but it is refused what
+ * would not fit.
+ */
+static int modify_check_locked(const struct sv_srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit :
+			 atomic_load_explicit(&srq->ro->limit, memory_order_relaxed);
+	uint32_t left = srq->wq.posted - atomic_load_explicit(&srq->rw->claim, memory_order_relaxed);
+
+	if (!(mask & IBV_SRQ_MAX_WR))
+		return limit > srq->wq.limit ? EINVAL : 0;
+	return !attr->max_wr || attr->max_wr > SV_MAX_WR || attr->max_wr < left ||
+			       attr->max_wr < limit ? EINVAL : 0;
+}
+
 int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
 	struct sv_srq *srq = srq_of(ibv);
+	int err;
 
 	if (!context_is_ours(ibv->context))
 		return ENODEV;
-	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) ||
-	    (mask & IBV_SRQ_MAX_WR && attr->max_wr > srq->wq.limit) ||
-	    (mask & IBV_SRQ_LIMIT && attr->srq_limit > srq->wq.limit))
+	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
-	if (!(mask & IBV_SRQ_LIMIT))
-		return 0;
+	lock_take(&srq->wq.lock);
+	err = modify_check_locked(srq, attr, mask);
+	lock_give(&srq->wq.lock);
+	if (!err && mask & IBV_SRQ_MAX_WR)
+		err = srq_grow(srq, attr->max_wr);
+	if (err || !(mask & IBV_SRQ_LIMIT))
+		return err;
 	lock_take(&srq->wq.lock);
 	srq->limit_round++;
 	atomic_store_explicit(&srq->ro->limit_round, srq->limit_round, memory_order_relaxed);
@@ -292,7 +313,9 @@ int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 
 	if (!context_is_ours(ibv->context))
 		return ENODEV;
+	lock_take(&srq->wq.lock);
 	attr->max_wr = srq->wq.limit;
+	lock_give(&srq->wq.lock);
 	attr->max_sge = srq->wq.max_sge;
 	attr->srq_limit = atomic_load_explicit(&srq->ro->limit, memory_order_relaxed);
 	return 0;

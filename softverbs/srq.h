@@ -8,7 +8,7 @@
 struct sv_srq {
 	struct ibv_srq ibv;
 	const uint32_t *alive;
-	uint32_t index;
+	uint32_t id, index;		/* id 0: none yet */
 	struct sv_wq wq;		/* its lock guards free_head too */
 	uint32_t free_head;
 	_Atomic(uint32_t) free_tail;
@@ -29,6 +29,14 @@ static inline struct sv_srq *srq_of(struct ibv_srq *ibv)
 {
 	return container(sv_srq, ibv, ibv);
 }
+
+/*
+ * srq_resize.c. Around making and unmaking a QP's part in it, so that a resize finds it whole; NULL
+ * accepted. The rest of srq_grow is that of ibv_modify_srq: 0 or ENOMEM.
+ */
+void srq_shape_lock(const struct sv_srq *srq);
+void srq_shape_unlock(const struct sv_srq *srq);
+int srq_grow(struct sv_srq *srq, uint32_t entries);
 
 void srq_attach(struct sv_srq *srq, struct sv_qp *qp);
 void srq_detach(struct sv_srq *srq, struct sv_qp *qp);

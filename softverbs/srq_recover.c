@@ -55,9 +55,10 @@ static void look_arrived(struct sv_srq *srq, bool *seen)
 		const struct sv_rx *rx = &qp->rx;
 		uint32_t head, arrival;
 
+		/* also waits for a poll that has taken a slot and not yet given it back */
 		lock_take(&qp->recv_cq->lock);
 		head = atomic_load_explicit(&rx->head, memory_order_relaxed);
-		for (uint32_t i = 0; i <= rx->mask; i++, head++) {
+		for (uint32_t i = 0; rx->arrival && i <= rx->mask; i++, head++) {
 			/* acquire: as polls do */
 			arrival = atomic_load_explicit(&rx->arrival[head & rx->mask],
 						       memory_order_acquire);

@@ -47,14 +47,14 @@ static void *within(const void *area, size_t area_size, uint64_t offset, uint64_
 	return (uint8_t *)(uintptr_t)area + offset;
 }
 
-/* In one process nothing is gained by it; where memory cannot be reached, everything. */
+/* Where memory cannot be reached, everything that fits. */
 static uint32_t eager_limit(const struct sv_tx *tx)
 {
-	if (tx->copy == SV_COPY_SELF)
-		return 0;
+	uint32_t wish = area_own()->eager;
+
 	if (tx->copy == SV_COPY_BOUNCE)
 		return tx->eager_size / 2;
-	return tx->eager_size / 4 < EAGER_LIMIT ? tx->eager_size / 4 : EAGER_LIMIT;
+	return tx->eager_size / 4 < wish ? tx->eager_size / 4 : wish;
 }
 
 /* Inside the window of an epoch: copies what the peer describes, checked. */
@@ -79,7 +79,7 @@ static bool tx_describe(struct sv_tx *tx, const struct sv_peer *peer)
 	tx->post = within(peer->ro, peer->ro_size, ro->post, tx->post_mask + 1, sizeof(uint64_t));
 	tx->sge = within(peer->ro, peer->ro_size, ro->sge, (uint64_t)size * max_sge,
 			 sizeof(struct ibv_sge));
-	tx->landing = within(peer->rw, peer->rw_size, ro->landing, size, sizeof(struct landing));
+	tx->landing = within(peer->rw, peer->rw_size, ro->landing, landings_size(size), 1);
 	tx->arrival = NULL;
 	if (srq) {
 		tx->srq_index = srq - 1;
@@ -100,6 +100,7 @@ static void tx_point(struct sv_qp *qp, struct sv_peer *peer)
 	struct sv_tx *tx = &qp->tx;
 
 	tx->peer = peer;
+	tx->unreliable = qp->sq.service != SERVICE_RC;
 	tx->copy = (uint8_t)peer->copy;
 	tx->qp_index = index;
 	tx->ro = &peer->ro->qp[index];
@@ -110,6 +111,15 @@ static void tx_point(struct sv_qp *qp, struct sv_peer *peer)
 	 * An initiator before this one may have stopped anywhere: go on from the next even number.
 	 */
 	tx->busy = (atomic_load_explicit(&tx->rw->busy, memory_order_relaxed) + 1) & ~1u;
+}
+
+/* Its SRQ is being resized. */
+static bool tx_is_moving(const struct sv_peer *peer, const struct ro_qp *ro)
+{
+	uint32_t srq = ro->srq;
+
+	return srq && srq <= SV_SRQS &&
+	       atomic_load_explicit(&peer->ro->srq[srq - 1].moving, memory_order_acquire);
 }
 
 int tx_bind_locked(struct sv_qp *qp)
@@ -123,6 +133,9 @@ int tx_bind_locked(struct sv_qp *qp)
 		return errno == EAGAIN ? SQ_LINKING : SQ_SILENT;
 	qp->sq.gone = atomic_load_explicit(&peer->dead, memory_order_relaxed);
 	ro = &peer->ro->qp[qp_index_of(atomic_load_explicit(&qp->dest, memory_order_relaxed))];
+	if (!qp->sq.gone && !atomic_load_explicit(&ro->epoch, memory_order_acquire) &&
+	    tx_is_moving(peer, ro))
+		return SQ_LINKING;
 	if (qp->sq.gone || !atomic_load_explicit(&ro->epoch, memory_order_acquire) ||
 	    atomic_load_explicit(&ro->peer, memory_order_relaxed) != qp->ibv.qp_num)
 		return SQ_SILENT;
@@ -148,6 +161,8 @@ void tx_report(struct sv_tx *tx, enum qp_fault fault)
 {
 	uint32_t none = FAULT_NONE;
 
+	if (tx->unreliable && (fault == FAULT_ACCESS || fault == FAULT_REQUEST))
+		return;			/* IBTA: dropped, the responder goes on */
 	atomic_compare_exchange_strong_explicit(&tx->rw->fault, &none, fault, memory_order_relaxed,
 						memory_order_relaxed);
 	if (attention_set(tx->peer->rw->attention.qp, tx->qp_index))
@@ -170,20 +185,19 @@ bool tx_ask(struct sv_qp *qp, enum sq_wait why)
 	return true;
 }
 
-static void tx_mark(struct sv_tx *tx)
+void tx_mark(const struct sv_peer *peer, uint32_t cq, uint32_t qp)
 {
-	uint64_t offset =
-		atomic_load_explicit(&tx->peer->ro->cq[tx->cq_index].ready, memory_order_acquire);
-	struct rw_ready *ready = within(tx->peer->rw, tx->peer->rw_size, offset, 1, sizeof(*ready));
-	uint64_t bit = 1ull << tx->qp_index % 64;
+	uint64_t offset = atomic_load_explicit(&peer->ro->cq[cq].ready, memory_order_acquire);
+	struct rw_ready *ready = within(peer->rw, peer->rw_size, offset, 1, sizeof(*ready));
+	uint64_t bit = 1ull << qp % 64;
 
 	if (!offset || !ready)
 		return;
-	if (atomic_load_explicit(&ready->word[tx->qp_index / 64], memory_order_relaxed) & bit)
+	if (atomic_load_explicit(&ready->word[qp / 64], memory_order_relaxed) & bit)
 		return;
 	/* release: the message was published before */
-	atomic_fetch_or_explicit(&ready->word[tx->qp_index / 64], bit, memory_order_release);
-	atomic_fetch_or_explicit(&ready->summary, 1ull << tx->qp_index / 64, memory_order_release);
+	atomic_fetch_or_explicit(&ready->word[qp / 64], bit, memory_order_release);
+	atomic_fetch_or_explicit(&ready->summary, 1ull << qp / 64, memory_order_release);
 }
 
 /* That many more for a CQ that may be too small; true when it is. */
@@ -206,7 +220,7 @@ void tx_tell(struct sv_tx *tx, uint32_t messages, bool solicited)
 	if (unlikely(mode & CQ_MANY)) {
 		if (!tx->notify)
 			fence_full();	/* the poller clears the mark, then looks for the message */
-		tx_mark(tx);
+		tx_mark(tx->peer, tx->cq_index, tx->qp_index);
 	}
 	if (unlikely(mode & CQ_TIGHT) && tx_count(tx, messages)) {
 		atomic_store_explicit(&tx->cq->overflow, 1, memory_order_relaxed);

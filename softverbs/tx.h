@@ -5,8 +5,6 @@
 
 #include "softverbs/qp.h"
 
-#define EAGER_LIMIT 4096u /* above, one copy by the kernel is faster than two through the ring */
-
 /*
  * Store busy, then load the epoch; the owner clears the epoch, then loads busy: one of the two sees
  * the other. The barrier between ours is free as long as the owner's is a membarrier that reaches
@@ -56,6 +54,9 @@ void tx_report(struct sv_tx *tx, enum qp_fault fault);
 bool tx_ask(struct sv_qp *qp, enum sq_wait why);
 /* After messages, and a fence if tx->notify: the peer's CQ counts, is marked, and has its event. */
 void tx_tell(struct sv_tx *tx, uint32_t messages, bool solicited);
+
+/* The peer's CQ has something to poll from its QP; after the message and a fence. */
+void tx_mark(const struct sv_peer *peer, uint32_t cq, uint32_t qp);
 
 /* The process of a slot, this one included; NULL with errno as peer_get. */
 struct sv_peer *slot_peer(uint32_t slot);

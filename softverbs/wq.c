@@ -29,7 +29,7 @@ int wq_open(struct sv_wq *wq, uint32_t entries, uint32_t max_sge, uint32_t pd)
 	wq->post = heap_take_zero(HEAP_RO, post_size(wq), &wq->post_offset);
 	wq->sge = heap_take(HEAP_RO, sge_size(wq), &wq->sge_offset);
 	wq->wr_id = heap_take(HEAP_OWN, size * sizeof(uint64_t), NULL);
-	wq->landing = heap_take_zero(HEAP_RW, size * sizeof(struct landing), &wq->landing_offset);
+	wq->landing = heap_take_zero(HEAP_RW, landings_size(size), &wq->landing_offset);
 	return wq->post && wq->sge && wq->wr_id && wq->landing ? 0 : ENOMEM;
 }
 
@@ -42,7 +42,7 @@ void wq_close(struct sv_wq *wq, bool lost)
 		return;
 	heap_give(HEAP_RO, (void *)wq->post, post_size(wq));
 	heap_give(HEAP_RO, wq->sge, sge_size(wq));
-	heap_give(HEAP_RW, wq->landing, size * sizeof(struct landing));
+	heap_give(HEAP_RW, wq->landing, landings_size(size));
 }
 
 void wq_reset(struct sv_wq *wq)
@@ -54,19 +54,36 @@ void wq_reset(struct sv_wq *wq)
 	wq->posted = 0;
 }
 
+void wq_exchange(struct sv_wq *wq, struct sv_wq *other)
+{
+	const size_t from = offsetof(struct sv_wq, mask), size = sizeof(*wq) - from;
+	uint8_t kept[sizeof(*wq)];
+
+	memcpy(kept, (char *)wq + from, size);
+	memcpy((char *)wq + from, (char *)other + from, size);
+	memcpy((char *)other + from, kept, size);
+}
+
+static inline bool may_receive(const struct sv_wq *wq, const struct ibv_sge *sge)
+{
+	uint64_t va;
+
+	return !sge->length || region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, sge->length,
+					     IBV_ACCESS_LOCAL_WRITE, &va);
+}
+
 int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
 {
 	struct ibv_sge *to = &wq->sge[(uint64_t)slot * wq->max_sge];
 	uint32_t count = (uint32_t)wr->num_sge, bad = 0, i;
-	uint64_t length = 0, va;
+	uint64_t length = 0;
 
 	if (count > wq->max_sge)
 		return EINVAL;
 	for (i = 0; i < count; i++) {
 		const struct ibv_sge *from = &wr->sg_list[i];
 
-		if (from->length && !region_allows(wq->regions, from->lkey, wq->pd, from->addr,
-						   from->length, IBV_ACCESS_LOCAL_WRITE, &va))
+		if (!may_receive(wq, from))
 			bad = POST_BAD;
 		length += from->length;
 		to[i] = *from;
@@ -83,6 +100,39 @@ int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
 	if (!(wq->posted & 7))
 		__builtin_prefetch((const void *)&wq->post[(wq->posted + 8) & wq->post_mask], 1);
 	return 0;
+}
+
+/* The entry with the mark that it should have now, if it has the key. */
+static uint64_t entry_again(const struct sv_wq *wq, uint64_t entry, uint32_t lkey)
+{
+	const struct ibv_sge *sge = &wq->sge[(uint64_t)post_slot(entry) * wq->max_sge],
+			     *end = sge + wq->max_sge;
+	bool bad = false, has_key = false;
+
+	for (; sge < end; sge++) {
+		bad |= !may_receive(wq, sge);
+		has_key |= sge->length && sge->lkey == lkey;
+	}
+	if (!has_key)
+		return entry;
+	return (entry & ~((uint64_t)POST_BAD << 32)) | (bad ? (uint64_t)POST_BAD << 32 : 0);
+}
+
+void wq_look_again(struct sv_wq *wq, uint32_t lkey)
+{
+	lock_take(&wq->lock);
+	for (uint32_t i = 1; i <= wq->mask + 1; i++) {
+		uint64_t entry = wq_entry(wq, wq->posted - i), now;
+
+		if (!wq_is_posted(wq, entry, wq->posted - i))
+			break;
+		now = entry_again(wq, entry, lkey);
+		/* release: as it was posted */
+		if (now != entry)
+			atomic_store_explicit(&wq->post[(wq->posted - i) & wq->post_mask], now,
+					      memory_order_release);
+	}
+	lock_give(&wq->lock);
 }
 
 uint32_t wq_count(struct sv_wq *wq, uint32_t head)

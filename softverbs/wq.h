@@ -7,7 +7,8 @@
 #include "softverbs/region.h"
 
 struct sv_wq {
-	struct lock lock;		/* guards posted and the entries that no sender can see */
+	/* guards posted and the entries that no sender can see; first: see wq_exchange */
+	struct lock lock;
 	uint32_t mask, shift;		/* of slots, 1 << shift */
 	uint32_t post_mask, post_shift;	/* of the ring in which they are posted */
 	uint32_t limit;			/* receives that may be posted at once: 0 or mask + 1 */
@@ -32,8 +33,17 @@ void wq_close(struct sv_wq *wq, bool lost);
 /* Empty again, as after wq_open; nobody else uses it. */
 void wq_reset(struct sv_wq *wq);
 
+/* The same queue with the memory and the entries of the other; both locks stay what they are. */
+void wq_exchange(struct sv_wq *wq, struct sv_wq *other);
+
 /* Writes the work request into a free slot and makes it the next entry. 0 or EINVAL. */
 int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr);
+
+/*
+ * The region of that key is another now: senders that come from here on see which receives can
+ * still be filled.
+ */
+void wq_look_again(struct sv_wq *wq, uint32_t lkey);
 
 /* Posted and not yet given back, if `head` is the oldest. */
 uint32_t wq_count(struct sv_wq *wq, uint32_t head);

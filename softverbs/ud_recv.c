@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Receiving a datagram: matched with a posted receive, its payload copied, polled later. */
+#include <string.h>
+#include "softverbs/srq.h"
+#include "softverbs/ud.h"
+
+/* ---- a posted receive ---- */
+
+/* As senders take them for other queue pairs, but by the owner, who does not die half way. */
+static bool srq_take(struct sv_srq *srq, uint64_t *entry)
+{
+	struct sv_wq *wq = &srq->wq;
+	uint32_t claim = atomic_load_explicit(&srq->rw->claim, memory_order_relaxed), limit, round;
+
+	do {
+		*entry = wq_entry(wq, claim);
+		if (!wq_is_posted(wq, *entry, claim)) {
+			uint32_t now = atomic_load_explicit(&srq->rw->claim, memory_order_relaxed);
+
+			if (now == claim)
+				return false;
+			claim = now;
+			continue;
+		}
+		/* acquire: nobody else has the slot */
+		if (atomic_compare_exchange_weak_explicit(&srq->rw->claim, &claim, claim + 1,
+							  memory_order_acq_rel,
+							  memory_order_relaxed))
+			break;
+	} while (true);
+	limit = atomic_load_explicit(&srq->ro->limit, memory_order_relaxed);
+	round = atomic_load_explicit(&srq->ro->limit_round, memory_order_relaxed);
+	if (unlikely(limit) && atomic_load_explicit(&srq->ro->posted, memory_order_relaxed) -
+				       (claim + 1) < limit) {
+		atomic_store_explicit(&srq->rw->limit_round, round, memory_order_relaxed);
+		attention_set(area_own()->rw->attention.srq, srq->index);
+		peer_ring(peer_self());
+	}
+	return true;
+}
+
+/* Of the queue pair's own queue, or of the shared one; false when there is none. */
+static bool receive_take(struct sv_qp *qp, uint32_t taken, uint64_t *entry, uint32_t *slot)
+{
+	if (qp->srq) {
+		/* its completions find room, whatever others take from the SRQ */
+		if (taken - atomic_load_explicit(&qp->rx.head, memory_order_acquire) >
+			    qp->ud->mask ||
+		    !srq_take(qp->srq, entry))
+			return false;
+		*slot = post_slot(*entry) & qp->srq->wq.mask;
+		return true;
+	}
+	*entry = wq_entry(&qp->rq, taken);
+	*slot = taken & qp->rq.mask;
+	return wq_is_posted(&qp->rq, *entry, taken);
+}
+
+/* ---- its memory ---- */
+
+struct scatter {
+	const struct sv_wq *wq;
+	const struct ibv_sge *sge, *end;
+	uint8_t *at;
+	uint32_t left;
+};
+
+static bool scatter_next(struct scatter *to)
+{
+	uint64_t va;
+
+	while (to->sge < to->end && !to->sge->length)
+		to->sge++;
+	if (to->sge == to->end || !region_allows(to->wq->regions, to->sge->lkey, to->wq->pd,
+						 to->sge->addr, to->sge->length,
+						 IBV_ACCESS_LOCAL_WRITE, &va))
+		return false;
+	to->at = (uint8_t *)(uintptr_t)va;
+	to->left = to->sge++->length;
+	return true;
+}
+
+static bool scatter_put(struct scatter *to, const uint8_t *data, size_t length)
+{
+	while (length) {
+		size_t part;
+
+		if (!to->left && !scatter_next(to))
+			return false;
+		part = to->left < length ? to->left : length;
+		memcpy(to->at, data, part);
+		to->at += part;
+		to->left -= (uint32_t)part;
+		data += part;
+		length -= part;
+	}
+	return true;
+}
+
+static enum ibv_wc_status datagram_copy(const struct sv_wq *wq, uint64_t entry, uint32_t slot,
+					const struct mail_record *head, const struct iovec *iov,
+					unsigned count)
+{
+	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge];
+	struct scatter to = { .wq = wq, .sge = sge, .end = sge + wq->max_sge };
+	uint8_t grh[GRH_SIZE];
+	bool good;
+
+	if (post_is_bad(entry))
+		return IBV_WC_LOC_PROT_ERR;
+	if (GRH_SIZE + head->length > (uint32_t)entry)
+		return IBV_WC_LOC_LEN_ERR;
+	grh_write(grh, head);
+	good = scatter_put(&to, grh, sizeof(grh));
+	for (unsigned i = 0; i < count && good; i++)
+		good = scatter_put(&to, iov[i].iov_base, iov[i].iov_len);
+	return good ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
+}
+
+/* ---- a datagram ---- */
+
+static bool takes_datagrams(const struct sv_qp *qp)
+{
+	int state = atomic_load_explicit(&qp->state, memory_order_acquire);
+
+	return state >= IBV_QPS_RTR && state != IBV_QPS_ERR;
+}
+
+static struct sv_qp *addressee(const struct mail_record *head)
+{
+	struct sv_qp *qp = area_own()->mail.qp[qp_index_of(head->dest)];
+
+	return qp && qp->ibv.qp_num == head->dest && takes_datagrams(qp) &&
+			       atomic_load_explicit(&qp->ud->qkey, memory_order_relaxed) ==
+				       head->qkey
+		       ? qp
+		       : NULL;
+}
+
+void ud_deliver_locked(const struct mail_record *head, const struct iovec *iov, unsigned count,
+		       bool tell, bool solicited)
+{
+	struct sv_qp *qp = addressee(head);
+	struct ud_done *done;
+	uint32_t taken, slot;
+	struct sv_wq *wq;
+	uint64_t entry;
+
+	if (!qp)
+		return;
+	taken = atomic_load_explicit(&qp->ud->taken, memory_order_relaxed);
+	if (!receive_take(qp, taken, &entry, &slot))
+		return;
+	wq = qp->srq ? &qp->srq->wq : &qp->rq;
+	done = &qp->ud->done[taken & qp->ud->mask];
+	*done = (struct ud_done){
+		.wr_id = wq->wr_id[slot],
+		.status = (uint8_t)datagram_copy(wq, entry, slot, head, iov, count),
+		.byte_len = GRH_SIZE + head->length,
+		.source = head->source,
+		.imm = head->imm,
+		.has_imm = head->flags & DATAGRAM_IMM,
+	};
+	if (qp->srq)
+		srq_give_slot(qp->srq, slot);
+	/* release: the entry was written before a poll finds it */
+	atomic_store_explicit(&qp->ud->taken, taken + 1, memory_order_release);
+	cq_tell_recv(qp->recv_cq, qp->index);
+	if (done->status != IBV_WC_SUCCESS)
+		qp_fail(qp);
+	if (!tell && done->status == IBV_WC_SUCCESS)
+		return;
+	fence_full();			/* it is published; whether somebody armed is loaded after */
+	cq_fire(qp->recv_cq->rw, peer_self(), qp->recv_cq->index,
+		solicited || done->status != IBV_WC_SUCCESS);
+}
+
+/* ---- polls ---- */
+
+static void done_give(const struct sv_qp *qp, const struct ud_done *done, struct ibv_wc *wc)
+{
+	*wc = (struct ibv_wc){
+		.wr_id = done->wr_id,
+		.status = done->status,
+		.opcode = IBV_WC_RECV,
+		.byte_len = done->byte_len,
+		.imm_data = done->imm,
+		.qp_num = qp->ibv.qp_num,
+		.src_qp = done->source,
+		.wc_flags = IBV_WC_GRH | (done->has_imm ? IBV_WC_WITH_IMM : 0),
+	};
+}
+
+/* Completed and not polled; none when a flush has gone on from there. */
+static uint32_t done_count(const struct sv_qp *qp)
+{
+	/* acquire: pairs with ud_deliver_locked */
+	uint32_t taken = atomic_load_explicit(&qp->ud->taken, memory_order_acquire),
+		 head = atomic_load_explicit(&qp->rx.head, memory_order_relaxed);
+
+	return (int32_t)(taken - head) > 0 ? taken - head : 0;
+}
+
+static int done_poll(struct sv_qp *qp, int count, struct ibv_wc *wc)
+{
+	uint32_t head = atomic_load_explicit(&qp->rx.head, memory_order_relaxed),
+		 left = done_count(qp);
+	int n = 0;
+
+	for (; n < count && left; left--)
+		done_give(qp, &qp->ud->done[head++ & qp->ud->mask], &wc[n++]);
+	/* release: read before it is written again, or its receive posted into */
+	atomic_store_explicit(&qp->rx.head, head, memory_order_release);
+	return n;
+}
+
+int ud_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
+{
+	struct mail *mail = &area_own()->mail;
+	int n;
+
+	if (mail_is_there())
+		mail_read(qp, (uint32_t)count);
+	n = done_poll(qp, count, wc);
+	if (likely(!atomic_load_explicit(&qp->rx.flush, memory_order_acquire)) || n == count)
+		return n;
+	lock_take(&mail->lock);		/* nothing is under way after this: see takes_datagrams */
+	lock_give(&mail->lock);
+	return n + done_poll(qp, count - n, wc + n);
+}
+
+bool ud_arrived(const struct sv_qp *qp, uint32_t n)
+{
+	uint32_t head = atomic_load_explicit(&qp->rx.head, memory_order_relaxed);
+
+	return n < done_count(qp) ||
+	       (!qp->srq && atomic_load_explicit(&qp->rx.flush, memory_order_acquire) &&
+		wq_is_posted(&qp->rq, wq_entry(&qp->rq, head + n), head + n));
+}
