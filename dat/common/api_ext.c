@@ -102,7 +102,7 @@ static DAT_RETURN ext_close(DAT_HANDLE object, DAT_EXTENDED_OP op, va_list args)
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN ext_op(DAT_HANDLE object, DAT_EXTENDED_OP op, va_list args)
+static DAT_RETURN ext_object_op(DAT_HANDLE object, DAT_EXTENDED_OP op, va_list args)
 {
 	const DAT_PROVIDER *provider;
 
@@ -118,19 +118,43 @@ static DAT_RETURN ext_op(DAT_HANDLE object, DAT_EXTENDED_OP op, va_list args)
 	return provider->handle_extendedop_func(object, op, args);
 }
 
-DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP operation, ...)
+/*
+ * Of an IA, of what cannot be an object, of a provider seen for the first time; what opens and
+ * closes.
+ */
+static DAT_RETURN ext_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	struct ia_slot *ia;
 	DAT_HANDLE object = handle_acquire(handle, &ia);
 	DAT_RETURN ret = bad_handle(DAT_INVALID_HANDLE1);
+
+	if (object || !handle)
+		ret = ext_object_op(object, op, args);
+	handle_release(ia);
+	return ret;
+}
+
+/* Operations on objects are posts and arms: they go straight to the provider. */
+static inline DAT_HANDLE_EXTENDEDOP_FUNC ext_function(DAT_HANDLE handle, DAT_EXTENDED_OP op)
+{
+	const DAT_PROVIDER *provider = provider_of(handle);
+
+	if (__builtin_expect(ia_provider_is_known(provider) &&
+			     !op_in_range(op, DAT_OPEN_EXTENSION_BASE) &&
+			     !op_in_range(op, DAT_CLOSE_EXTENSION_BASE), 1))
+		return provider->handle_extendedop_func;
+	return ext_op;
+}
+
+DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP operation, ...)
+{
+	DAT_HANDLE_EXTENDEDOP_FUNC function = ext_function(handle, operation);
+	DAT_RETURN ret;
 	va_list args;
 
-	if (object || !handle) {
-		va_start(args, operation);
-		ret = ext_op(object, operation, args);
-		va_end(args);
-	}
-	handle_release(ia);
+	va_start(args, operation);
+	ret = function(handle, operation, args);
+	va_end(args);
 	return ret;
 }
 

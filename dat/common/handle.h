@@ -24,6 +24,26 @@ void ia_release(struct ia_slot *ia);
 struct ia_slot *ia_retire(DAT_IA_HANDLE handle);	/* waits for all users */
 void ia_revive(struct ia_slot *ia);			/* the close failed */
 void ia_remove(struct ia_slot *ia);
+/*
+ * The last providers that were found to have an IA with extensions: spares the search, and its lock,
+ * to posts by extension and to operations that are called in signal handlers. All have a handler;
+ * a free place holds what is no provider's address, nor NULL.
+ */
+#define IA_EXTENDED 16
+extern _Atomic(const DAT_PROVIDER *) ia_extended[IA_EXTENDED];
+
+static inline bool ia_provider_is_known(const DAT_PROVIDER *provider)
+{
+	unsigned i;
+
+	if (__builtin_expect(provider == atomic_load_explicit(&ia_extended[0], memory_order_relaxed), 1))
+		return true;
+	for (i = 1; i < IA_EXTENDED; i++)
+		if (provider == atomic_load_explicit(&ia_extended[i], memory_order_relaxed))
+			return true;
+	return false;
+}
+
 bool ia_provider_extends(const DAT_PROVIDER *provider);	/* has an IA open that reports extensions */
 bool ia_none_live_locked(void);
 void ia_table_free_locked(void);

@@ -17,11 +17,9 @@ static struct ia_slot first_chunk[CHUNK];
 static _Atomic(struct ia_slot *) chunks[IA_INDEX_END / CHUNK] = { first_chunk };
 static uintptr_t last;			/* index last given out; registry lock */
 
-/*
- * The last provider that was found to have an IA with extensions: spares the search to posts by
- * extension.
- */
-static _Atomic(const DAT_PROVIDER *) extended;
+#define NOBODY ((const DAT_PROVIDER *)(const void *)ia_extended)
+_Atomic(const DAT_PROVIDER *) ia_extended[IA_EXTENDED] = { [0 ... IA_EXTENDED - 1] = NOBODY };
+static unsigned extended_next;		/* registry lock */
 
 /* NULL beyond the table. Slot 0 is never live: its handle would be DAT_HANDLE_NULL. */
 static struct ia_slot *slot_at(uintptr_t index)
@@ -145,8 +143,11 @@ void ia_revive(struct ia_slot *ia)
 
 static void slot_clear_locked(struct ia_slot *slot)
 {
-	if (slot->provider == atomic_load_explicit(&extended, memory_order_relaxed))
-		atomic_store_explicit(&extended, NULL, memory_order_relaxed);
+	unsigned i;
+
+	for (i = 0; i < IA_EXTENDED; i++)
+		if (slot->provider == atomic_load_explicit(&ia_extended[i], memory_order_relaxed))
+			atomic_store_explicit(&ia_extended[i], NOBODY, memory_order_relaxed);
 	slot->object = DAT_HANDLE_NULL;
 	atomic_store_explicit(&slot->state, 0, memory_order_release);
 }
@@ -186,13 +187,15 @@ bool ia_provider_extends(const DAT_PROVIDER *provider)
 {
 	struct ia_slot *slot;
 	uintptr_t index = 0;
+	unsigned i;
 
-	if (provider == atomic_load_explicit(&extended, memory_order_relaxed))
+	if (ia_provider_is_known(provider))
 		return true;
 	reg_lock();
 	while ((slot = next_live(&index))) {
 		if (slot->provider == provider && slot->extension != DAT_EXTENSION_NONE) {
-			atomic_store_explicit(&extended, provider, memory_order_relaxed);
+			i = extended_next++ % IA_EXTENDED;
+			atomic_store_explicit(&ia_extended[i], provider, memory_order_relaxed);
 			break;
 		}
 	}

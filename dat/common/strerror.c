@@ -2,6 +2,7 @@
 /* dat_strerror: return codes as the enumerators are spelt. */
 #include <netinet/in.h>
 #include "dat/common/reg.h"
+#include <dat2/dat_event_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 
 #define TYPE(name)	[(name) >> 16] = #name
@@ -147,7 +148,7 @@ static const struct {
 	const char *name;
 } extension_types[] = {
 	{ DAT_EXTENSION_BASE, "DAT_EXTENSION_BASE" },
-	{ 0x10010000, "DAT_EV_BUSY" },
+	{ DAT_EV_BUSY, "DAT_EV_BUSY" },
 	{ DAT_NOT_IMPLEMENTED, "DAT_NOT_IMPLEMENTED" },
 };
 

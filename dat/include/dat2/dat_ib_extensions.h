@@ -374,7 +374,8 @@ typedef enum dat_ia_counter_type {
  *
  * Posts follow the rules under "Posting on an EP" in dat.h, and complete with a DAT_IB_DTO_EVENT.
  * The cookie must be a DAT_DTO_COOKIE, as it is not cast.  If one fails, status is DAT_IB_OP_ERR
- * and type that of the post; a failed receive comes as a DAT_DTO_COMPLETION_EVENT.
+ * and type that of the post; a failed receive comes as a DAT_DTO_COMPLETION_EVENT, but that of an
+ * EP of datagrams as a DAT_IB_DTO_EVENT.
  */
 
 /*
@@ -414,6 +415,7 @@ typedef enum dat_ia_counter_type {
  * Sends a datagram, no longer than the port's MTU, to where ah_ptr says; the EP's service type must
  * be DAT_IB_SERVICE_TYPE_UD.  ah_ptr is from the remote_ah of an event.  [IB datagrams]
  * - INVALID_HANDLE/EP: an EP of connections
+ * - ARG4: no address handle of the EP's PZ
  * - LENGTH_ERROR: longer than that
  */
 #define dat_ib_post_send_ud(ep, segments, lbuf, ah_ptr, cookie, flgs) \
@@ -435,11 +437,15 @@ typedef enum dat_ia_counter_type {
 /*
  * Frees what the connection manager keeps for a peer: cm is the context of the established event.
  * The address handle stays.  [IB datagrams]
+ * - ARG2: not of this EP, or freed already
  */
 #define dat_ib_ud_cm_free(ep, cm) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_CM_FREE_OP, (DAT_CONTEXT)(cm))
 
-/* Frees the address handle of a peer, as freeing the EP does otherwise.  [IB datagrams] */
+/*
+ * Frees the address handle of a peer, as freeing the EP does otherwise.  [IB datagrams]
+ * - ARG2: not of this EP, or freed already
+ */
 #define dat_ib_ud_ah_free(ep, ah) \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_AH_FREE_OP, (DAT_IB_ADDR_HANDLE *)(ah))
 
@@ -472,7 +478,10 @@ typedef enum dat_ia_counter_type {
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_START_COUNTERS_OP, \
 		(DAT_IA_COUNTER_TYPE)(type))
 
-/* Ends it: the IA's counters get the differences.  [IB counters] */
+/*
+ * Ends it: the IA's counters get the differences.  [IB counters]
+ * - INVALID_STATE: it was not started
+ */
 #define dat_ib_stop_counter(dat_handle, type) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_STOP_COUNTERS_OP, \
 		(DAT_IA_COUNTER_TYPE)(type))
