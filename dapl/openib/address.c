@@ -8,14 +8,16 @@
 #include <string.h>
 #include "dapl/openib/address.h"
 
+/* Each answers 0, ENODEV for a name it does not know, or why it cannot tell. */
+
 /* The interface's IPv4 address, else its first IPv6 one. */
-static bool from_netdev(const char *name, struct sockaddr_storage *address)
+static int from_netdev(const char *name, struct sockaddr_storage *address)
 {
 	const struct sockaddr *found = NULL;
 	struct ifaddrs *list, *entry;
 
 	if (getifaddrs(&list))
-		return false;
+		return errno;
 	for (entry = list; entry; entry = entry->ifa_next) {
 		if (!entry->ifa_addr || strcmp(entry->ifa_name, name))
 			continue;
@@ -29,7 +31,7 @@ static bool from_netdev(const char *name, struct sockaddr_storage *address)
 	if (found)
 		memcpy(address, found, sockaddr_size(found));
 	freeifaddrs(list);
-	return found;
+	return found ? 0 : ENODEV;
 }
 
 /* On Ethernet the GID table holds the port's IP addresses, IPv4 ones mapped into IPv6. */
@@ -65,56 +67,69 @@ static bool from_gid(struct ibv_context *verbs, uint8_t port, struct sockaddr_st
 	return found;
 }
 
-static bool from_device(const char *name, unsigned port, struct sockaddr_storage *address)
+static int from_device(const char *name, unsigned port, struct sockaddr_storage *address)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	bool found = false;
-	int i;
+	struct ibv_context *verbs;
+	int i, error = ENODEV;
 
-	for (i = 0; list && list[i] && !found; i++) {
-		struct ibv_context *verbs;
-
-		if (strcmp(ibv_get_device_name(list[i]), name))
-			continue;
+	if (!list)	/* other than for want of memory: no verbs in this kernel */
+		return errno == ENOMEM ? ENOMEM : ENODEV;
+	for (i = 0; list[i] && strcmp(ibv_get_device_name(list[i]), name); i++)
+		;
+	if (list[i]) {
 		verbs = ibv_open_device(list[i]);
-		if (!verbs) {
-			ib_error(errno, "ibv_open_device", name);
-			break;
-		}
-		found = from_gid(verbs, port ? (uint8_t)port : 1, address);
-		ibv_close_device(verbs);
+		if (!verbs)
+			error = errno;
+		else if (from_gid(verbs, port ? (uint8_t)port : 1, address))
+			error = 0;
+		if (verbs)
+			ibv_close_device(verbs);
 	}
-	if (list)
-		ibv_free_device_list(list);
-	return found;
+	ibv_free_device_list(list);
+	return error;
 }
 
-static bool from_host(const char *name, struct sockaddr_storage *address)
+static int from_host(const char *name, struct sockaddr_storage *address)
 {
 	struct addrinfo *list;
 
-	if (getaddrinfo(name, NULL, NULL, &list))
-		return false;
+	switch (getaddrinfo(name, NULL, NULL, &list)) {
+	case 0:
+		break;
+	case EAI_MEMORY:
+		return ENOMEM;
+	case EAI_SYSTEM:
+		return errno;
+	default:
+		return ENODEV;
+	}
 	memcpy(address, list->ai_addr, list->ai_addrlen);
 	freeaddrinfo(list);
-	return true;
+	return 0;
 }
 
-bool address_find(const char *params, struct sockaddr_storage *address)
+int address_find(const char *params, struct sockaddr_storage *address)
 {
 	unsigned port = 0;
 	char name[256];
+	int error;
 
 	memset(address, 0, sizeof(*address));
 	if (sscanf(params, "%255s %u", name, &port) != 2) {
 		log_at(LOG_ERROR, "'%s': parameters are a network interface, an address or a verbs "
 				  "device, a blank, and a port number", params);
-		return false;
+		return ENODEV;
 	}
-	if (from_netdev(name, address) || from_device(name, port, address) ||
-	    from_host(name, address))
-		return true;
-	log_at(LOG_ERROR, "%s: no network interface with an address, no verbs device and no host "
-			  "of this name", name);
-	return false;
+	error = from_netdev(name, address);
+	if (error == ENODEV)
+		error = from_device(name, port, address);
+	if (error == ENODEV)
+		error = from_host(name, address);
+	if (error == ENODEV)
+		log_at(LOG_ERROR, "%s: no network interface with an address, no verbs device and "
+				  "no host of this name", name);
+	else if (error)
+		log_at(LOG_ERROR, "%s: its address cannot be found: %s", name, strerror(error));
+	return error;
 }

@@ -5,7 +5,10 @@
 
 #include "dapl/openib/openib.h"
 
-/* The local address behind "<netdev | verbs device | address | host> <port>"; false, and logged, when there is none. */
-bool address_find(const char *params, struct sockaddr_storage *address);
+/*
+ * The local address behind "<netdev | verbs device | address | host> <port>". 0; else logged, and ENODEV when there is
+ * none, or why nobody can tell.
+ */
+int address_find(const char *params, struct sockaddr_storage *address);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* What the device can do: read from it, never assumed. */
+#include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,10 @@ static void private_data_limits(struct ib_attr *attr)
 	attr->max_private_connect = attr->iwarp ? 255 : 56;
 	attr->max_private_accept = attr->iwarp ? 255 : 196;
 	attr->max_private_reject = attr->iwarp ? 255 : 148;
+	if (!attr->datagrams)
+		return;
+	attr->max_private_resolve = 180 - UD_REQUEST_HEADER;
+	attr->max_private_resolved = 136;
 }
 
 static uint64_t firmware_version(const char *text)
@@ -25,24 +30,29 @@ static uint64_t firmware_version(const char *text)
 	       (part[2] & 0xffff) << 16 | (part[3] & 0xffff);
 }
 
-/* No capability bit says it: register a page at address zero and see. */
-static bool zero_based_works(struct ibv_context *verbs)
+/*
+ * No capability bit says it: register something at address zero and see. It does not begin with a page, since consumers'
+ * memory does not either; many devices want the offset in the page to be that of the address. 0, or ENOMEM: nobody knows.
+ */
+static int zero_based_try(struct ibv_context *verbs, bool *works)
 {
 	long size = sysconf(_SC_PAGESIZE);
 	struct ibv_pd *pd = ibv_alloc_pd(verbs);
 	void *page = NULL;
 	struct ibv_mr *mr = NULL;
-	bool works;
+	int error = pd ? posix_memalign(&page, (size_t)size, (size_t)size) : errno;
 
-	if (pd && !posix_memalign(&page, (size_t)size, (size_t)size))
-		mr = ibv_reg_mr_iova(pd, page, (size_t)size, 0, IBV_ACCESS_LOCAL_WRITE);
-	works = mr != NULL;
+	if (!error) {
+		mr = ibv_reg_mr_iova(pd, (char *)page + size / 2, (size_t)size / 2, 0, IBV_ACCESS_LOCAL_WRITE);
+		error = mr ? 0 : errno;
+	}
+	*works = mr;
 	if (mr)
 		ibv_dereg_mr(mr);
 	free(page);
 	if (pd)
 		ibv_dealloc_pd(pd);
-	return works;
+	return error == ENOMEM ? ENOMEM : 0;
 }
 
 static const char *transport_name(const struct ibv_context *verbs, const struct ibv_port_attr *port)
@@ -105,6 +115,18 @@ static void cap_by_settings(struct ib_device *device)
 		attr->mtu = (unsigned)mtu;
 }
 
+/* A port without one can be used all the same. */
+static void gid_read(struct ib_device *device, uint8_t port_num)
+{
+	struct ib_attr *attr = &device->attr;
+	union ibv_gid gid;
+
+	if (ibv_query_gid(device->verbs, port_num, 0, &gid))
+		ib_error(errno, "ibv_query_gid", attr->device_name);
+	else
+		inet_ntop(AF_INET6, gid.raw, attr->gid, sizeof(attr->gid));
+}
+
 int attr_read(struct ib_device *device, uint8_t port_num)
 {
 	struct ibv_device_attr_ex ex = { .orig_attr = { .max_qp = 0 } };
@@ -125,6 +147,7 @@ int attr_read(struct ib_device *device, uint8_t port_num)
 		ib_error(error, "ibv_query_port", attr->device_name);
 		return error;
 	}
+	gid_read(device, port_num);
 	fill(attr, &dev);
 	attr->port = port_num;
 	attr->port_state = port.state;
@@ -132,11 +155,16 @@ int attr_read(struct ib_device *device, uint8_t port_num)
 	attr->max_message = port.max_msg_sz;
 	snprintf(attr->transport, sizeof(attr->transport), "%s", transport_name(device->verbs, &port));
 	attr->iwarp = device->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	attr->datagrams = !attr->iwarp && dev.max_ah > 0;
 	if (!ibv_query_device_ex(device->verbs, NULL, &ex)) {
 		attr->max_cq_moderation = ex.cq_mod_caps.max_cq_count;
 		attr->max_cq_moderation_us = ex.cq_mod_caps.max_cq_period;
 	}
-	attr->zero_based = zero_based_works(device->verbs);
+	error = zero_based_try(device->verbs, &attr->zero_based);
+	if (error) {
+		ib_error(error, "registering a page", attr->device_name);
+		return error;
+	}
 	private_data_limits(attr);
 	cap_by_settings(device);
 	return 0;

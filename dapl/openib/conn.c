@@ -6,8 +6,6 @@
 #include <string.h>
 #include "dapl/openib/openib.h"
 
-#define REJECTED_BY_CONSUMER 28		/* InfiniBand CM, REJ reason: consumer reject */
-
 struct ib_conn *conn_new(struct ib_device *device, struct rdma_cm_id *id)
 {
 	struct ib_conn *conn = calloc(1, sizeof(*conn));
@@ -37,7 +35,7 @@ static void apply_settings(const struct ib_device *device, struct ibv_qp_attr *a
 }
 
 /* Through INIT, RTR and RTS with the attributes that the CM supplies for this id. */
-static int bring_up(struct ib_conn *conn, bool passive)
+int conn_bring_up(struct ib_conn *conn, bool passive)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
 	struct ibv_qp_attr attr;
@@ -66,7 +64,7 @@ static int bring_up(struct ib_conn *conn, bool passive)
 	return 0;
 }
 
-static void set_tos(struct ib_conn *conn)
+void conn_set_tos(struct ib_conn *conn)
 {
 	uint8_t tos = (uint8_t)device_setting(conn->device, SET_CM_TOS);
 
@@ -74,7 +72,7 @@ static void set_tos(struct ib_conn *conn)
 		ib_error(errno, "rdma_set_option", "connection");
 }
 
-static int resolve_address(struct ib_conn *conn)
+int conn_resolve_address(struct ib_conn *conn)
 {
 	struct sockaddr_storage local = conn->device->address;
 
@@ -83,7 +81,7 @@ static int resolve_address(struct ib_conn *conn)
 				 (int)device_setting(conn->device, SET_CM_ARP_TIMEOUT_MS)) ? errno : 0;
 }
 
-static int resolve_route(struct ib_conn *conn)
+int conn_resolve_route(struct ib_conn *conn)
 {
 	conn->step = CONN_RESOLVING_ROUTE;
 	return rdma_resolve_route(conn->id, (int)device_setting(conn->device, SET_CM_ROUTE_TIMEOUT_MS)) ? errno : 0;
@@ -95,11 +93,30 @@ static uint8_t rnr_retries(const struct ib_conn_param *param, uint8_t usual)
 	return param->never_receives ? 0 : usual;
 }
 
+/* What was made for it goes with a failure. */
+static DAT_RETURN begin(struct ib_conn *new, enum rdma_port_space space, struct ib_conn **conn)
+{
+	int error;
+
+	if (rdma_create_id(new->device->channel, &new->id, new, space)) {
+		error = errno;
+		free(new);
+		return ib_error(error, "rdma_create_id", "connection");
+	}
+	*conn = new;	/* first: an upcall may come before this returns */
+	error = conn_resolve_address(new);
+	if (!error)
+		return DAT_SUCCESS;
+	*conn = NULL;
+	rdma_destroy_id(new->id);
+	free(new);
+	return ib_error(error, "rdma_resolve_addr", "connection");
+}
+
 DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp, const struct sockaddr *remote,
 			   const struct ib_conn_param *param, void *owner, struct ib_conn **conn)
 {
 	struct ib_conn *new = conn_new(device, NULL);
-	int error;
 
 	if (!new)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
@@ -119,19 +136,23 @@ DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp, const str
 		.srq = qp->qp->srq != NULL,
 		.qp_num = qp->qp->qp_num,
 	};
-	if (rdma_create_id(device->channel, &new->id, new, RDMA_PS_TCP)) {
-		error = errno;
-		free(new);
-		return ib_error(error, "rdma_create_id", "connection");
-	}
-	*conn = new;	/* first: an upcall may come before this returns */
-	error = resolve_address(new);
-	if (!error)
-		return DAT_SUCCESS;
-	*conn = NULL;
-	rdma_destroy_id(new->id);
-	free(new);
-	return ib_error(error, "rdma_resolve_addr", "connection");
+	return begin(new, RDMA_PS_TCP, conn);
+}
+
+DAT_RETURN ib_conn_resolve(struct ib_device *device, struct ib_qp *qp,
+			   const struct sockaddr *remote, const void *data, uint32_t size,
+			   void *owner, struct ib_conn **conn)
+{
+	struct ib_conn *new = conn_new(device, NULL);
+
+	if (!new)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	new->owner = owner;
+	new->qp = qp;
+	new->datagrams = true;
+	memcpy(&new->remote, remote, sockaddr_size(remote));
+	ud_request_write(new, data, size);
+	return begin(new, RDMA_PS_UDP, conn);
 }
 
 DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct ib_conn_param *param,
@@ -148,10 +169,14 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 	conn->param.rnr_retry_count = rnr_retries(param, conn->param.rnr_retry_count);
 	conn->param.srq = qp->qp->srq != NULL;
 	conn->param.qp_num = qp->qp->qp_num;
-	error = bring_up(conn, true);
+	/* a datagram QP is up already */
+	error = conn->datagrams ? 0 : conn_bring_up(conn, true);
 	conn->step = CONN_ACCEPTED;	/* before the reply: its answer may be faster than this thread */
-	if (!error && !rdma_accept(conn->id, &conn->param))
+	if (!error && !rdma_accept(conn->id, &conn->param)) {
+		if (conn->datagrams)
+			conn->step = CONN_ENDED;
 		return DAT_SUCCESS;
+	}
 	if (!error)
 		error = errno;
 	conn->step = CONN_ENDED;
@@ -161,7 +186,8 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	}
 	ib_error(error, "rdma_accept", "connection");
-	return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	return error == ENOMEM ? DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP) :
+				 DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 }
 
 DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
@@ -206,202 +232,4 @@ void ib_conn_depths(const struct ib_conn *conn, uint8_t *responder_resources,
 {
 	*responder_resources = conn->param.responder_resources;
 	*initiator_depth = conn->param.initiator_depth;
-}
-
-/* --- events: in the event thread, acknowledged, with an upcall begun ---------------------------- */
-
-struct cm_event {			/* a copy, so that the CM's can be acknowledged before anybody acts on it */
-	enum rdma_cm_event_type type;
-	int status;
-	struct rdma_cm_id *id, *listen_id;
-	struct rdma_conn_param param;
-	unsigned char data[IB_CONN_DATA];
-};
-
-/* The last thing done for a connection: the owner may destroy it in the upcall. */
-static void end(struct ib_conn *conn, enum ib_conn_event how, const struct cm_event *event)
-{
-	void *owner = conn->owner;
-
-	if (atomic_exchange(&conn->step, CONN_ENDED) == CONN_ENDED || !owner)
-		return;
-	conn->device->upcalls.conn(owner, conn, how, event ? event->data : NULL,
-				   event ? event->param.private_data_len : 0);
-}
-
-static void address_resolved(struct ib_conn *conn)
-{
-	int error;
-
-	conn->tries = 0;
-	set_tos(conn);
-	error = resolve_route(conn);
-	if (!error)
-		return;
-	ib_error(error, "rdma_resolve_route", "connection");
-	end(conn, IB_CONN_UNREACHABLE, NULL);
-}
-
-static void route_resolved(struct ib_conn *conn)
-{
-	int error;
-
-	conn->step = CONN_CONNECTING;
-	if (!rdma_connect(conn->id, &conn->param))
-		return;
-	error = errno;
-	ib_error(error, "rdma_connect", "connection");
-	end(conn, error == ENOMEM ? IB_CONN_ERROR : IB_CONN_UNREACHABLE, NULL);
-}
-
-/* Only a silence is worth another try. */
-static void resolve_failed(struct ib_conn *conn, int status, bool route)
-{
-	long limit = device_setting(conn->device, route ? SET_CM_ROUTE_RETRY_COUNT : SET_CM_ARP_RETRY_COUNT);
-
-	if (status == -ETIMEDOUT && ++conn->tries < limit &&
-	    !(route ? resolve_route(conn) : resolve_address(conn)))
-		return;
-	log_at(LOG_WARN, "connection: %s cannot be resolved: %s", route ? "route" : "address",
-	       strerror(status < 0 ? -status : status));
-	end(conn, IB_CONN_UNREACHABLE, NULL);
-}
-
-static void lower(uint8_t *depth, uint8_t answered)
-{
-	if (answered < *depth)
-		*depth = answered;
-}
-
-static void responded(struct ib_conn *conn, const struct cm_event *event)
-{
-	bool up = !bring_up(conn, false);
-
-	if (up && rdma_establish(conn->id)) {
-		ib_error(errno, "rdma_establish", "connection");
-		up = false;
-	}
-	if (!up) {
-		if (rdma_reject(conn->id, NULL, 0))
-			ib_error(errno, "rdma_reject", "connection");
-		end(conn, IB_CONN_ERROR, NULL);
-		return;
-	}
-	lower(&conn->param.responder_resources, event->param.responder_resources);
-	lower(&conn->param.initiator_depth, event->param.initiator_depth);
-	conn->step = CONN_ESTABLISHED;
-	conn->device->upcalls.conn(conn->owner, conn, IB_CONN_ESTABLISHED, event->data,
-				   event->param.private_data_len);
-}
-
-static void established(struct ib_conn *conn)
-{
-	if (conn->step != CONN_ACCEPTED)
-		return;
-	conn->step = CONN_ESTABLISHED;
-	conn->device->upcalls.conn(conn->owner, conn, IB_CONN_ESTABLISHED, NULL, 0);
-}
-
-/* On iWARP the status is an errno, and only a program's reject carries data. */
-static bool rejected_by_peer(const struct ib_conn *conn, const struct cm_event *event)
-{
-	if (!conn->device->attr.iwarp)
-		return event->status == REJECTED_BY_CONSUMER;
-	return (event->status == -ECONNREFUSED || event->status == -ECONNRESET) &&
-	       event->param.private_data_len;
-}
-
-static void handle(struct ib_conn *conn, const struct cm_event *event)
-{
-	switch (event->type) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		address_resolved(conn);
-		break;
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		route_resolved(conn);
-		break;
-	case RDMA_CM_EVENT_ADDR_ERROR:
-		resolve_failed(conn, event->status, false);
-		break;
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-		resolve_failed(conn, event->status, true);
-		break;
-	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		responded(conn, event);
-		break;
-	case RDMA_CM_EVENT_ESTABLISHED:
-		established(conn);
-		break;
-	case RDMA_CM_EVENT_REJECTED:
-		end(conn, rejected_by_peer(conn, event) ? IB_CONN_REJECTED_BY_PEER : IB_CONN_REJECTED,
-		    event);
-		break;
-	case RDMA_CM_EVENT_UNREACHABLE:
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-		end(conn, IB_CONN_UNREACHABLE, NULL);
-		break;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		end(conn, IB_CONN_DISCONNECTED, NULL);
-		break;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		end(conn, IB_CONN_DEVICE_REMOVED, NULL);
-		break;
-	default:		/* timewait, address change, multicast: nothing follows from them */
-		break;
-	}
-}
-
-static void copy_event(struct cm_event *copy, const struct rdma_cm_event *event)
-{
-	const struct rdma_conn_param *param = &event->param.conn;
-
-	copy->type = event->event;
-	copy->status = event->status;
-	copy->id = event->id;
-	copy->listen_id = event->listen_id;
-	copy->param = *param;
-	if (!param->private_data)
-		copy->param.private_data_len = 0;
-	if (copy->param.private_data_len)
-		memcpy(copy->data, param->private_data, copy->param.private_data_len);
-}
-
-/*
- * Before the acknowledgement the object cannot go away: rdma_destroy_id(3) waits for it. So the upcall is
- * begun first, and acted on after, because it may end in rdma_destroy_id itself.
- */
-static void dispatch(struct ib_device *device, struct rdma_cm_event *event)
-{
-	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST, begun = false;
-	struct ib_listener *listener = request ? event->listen_id->context : NULL;
-	struct ib_conn *conn = request ? NULL : event->id->context;
-	struct cm_event copy;
-
-	copy_event(&copy, event);
-	if (listener)
-		begun = upcall_begin(device, listener, &listener->dead);
-	else if (conn && event->id != device->bound)
-		begun = upcall_begin(device, conn, &conn->dead);
-	rdma_ack_cm_event(event);
-	if (request && !begun) {		/* the listener is being closed */
-		rdma_reject(copy.id, NULL, 0);
-		rdma_destroy_id(copy.id);
-	}
-	if (!begun)
-		return;
-	if (listener)
-		listener_request(listener, copy.id, &copy.param, copy.data, copy.param.private_data_len);
-	else
-		handle(conn, &copy);
-	upcall_end(device);
-}
-
-void conn_read_channel(struct ib_device *device)
-{
-	struct rdma_cm_event *event;
-
-	while (!rdma_get_cm_event(device->channel, &event))
-		dispatch(device, event);
-	if (errno != EAGAIN && errno != EINTR)
-		ib_error(errno, "rdma_get_cm_event", device->attr.device_name);
 }

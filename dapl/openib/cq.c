@@ -33,6 +33,9 @@ DAT_RETURN ib_cq_create(struct ib_device *device, int entries, void *owner, stru
 		ib_error(errno, "ibv_create_cq", device->attr.device_name);
 		goto destroy_channel;
 	}
+	new->store.cq = new->cq;
+	new->store.poll = device->verbs->ops.poll_cq;
+	new->store.notify = device->verbs->ops.req_notify_cq;
 	*cq = new;
 	return DAT_SUCCESS;
 
@@ -130,33 +133,16 @@ _Static_assert(IB_WITH_IMMEDIATE == (int)IBV_WC_WITH_IMM &&
 _Static_assert(IB_RECV_WRITE == IBV_WC_RECV_RDMA_WITH_IMM, "opcode");
 _Static_assert((int)IBV_WC_SUCCESS == (int)DAT_DTO_SUCCESS, "success");
 
-static void translate_failure(struct ib_completion *completion)
+void ib_completion_translate(struct ib_completion *completion)
 {
 	/* Only wr_id, status, qp_num and vendor_err are defined then (ibv_poll_cq(3)). */
 	completion->status = dat_status(completion->status);
 	completion->byte_len = completion->immediate = completion->flags = 0;
 }
 
-bool ib_cq_poll(struct ib_cq *cq)
-{
-	struct ib_completion *completion = cq->store.completions;
-	int polled = ibv_poll_cq(cq->cq, IB_CQ_STORE, cq->store.wc);
-
-	if (polled <= 0) {
-		cq->taken.failed |= polled < 0;
-		return false;
-	}
-	cq->taken.next = completion;
-	cq->taken.end = completion + polled;
-	for (; completion < cq->taken.end; completion++)
-		if (__builtin_expect(completion->status != IBV_WC_SUCCESS, 0))
-			translate_failure(completion);
-	return true;
-}
-
 DAT_RETURN ib_cq_arm(struct ib_cq *cq, bool solicited_only)
 {
-	int error = ibv_req_notify_cq(cq->cq, solicited_only);
+	int error = cq->store.notify(cq->cq, solicited_only);
 
 	return error ? ib_error(error, "ibv_req_notify_cq", "CQ") : DAT_SUCCESS;
 }

@@ -32,6 +32,14 @@ static int set_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? errno : 0;
 }
 
+/* Without a cause in this process the address leads to no device. */
+static DAT_RETURN no_device(int error)
+{
+	if (error == ENOMEM || error == EMFILE || error == ENFILE)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	return DAT_ERROR(DAT_INVALID_ADDRESS, 0);
+}
+
 /* Binding an id to the address is how the CM says which device is behind it. */
 static DAT_RETURN find_verbs(struct ib_device *device)
 {
@@ -40,16 +48,20 @@ static DAT_RETURN find_verbs(struct ib_device *device)
 
 	device->channel = rdma_create_event_channel();
 	if (!device->channel) {
-		ib_error(errno, "rdma_create_event_channel", "CM");
-		return DAT_ERROR(DAT_INVALID_ADDRESS, 0);	/* no RDMA stack in this kernel */
+		error = errno;		/* or no RDMA stack in this kernel */
+		ib_error(error, "rdma_create_event_channel", "CM");
+		return no_device(error);
 	}
 	if (rdma_create_id(device->channel, &device->bound, NULL, RDMA_PS_TCP)) {
 		ib_error(errno, "rdma_create_id", "CM");
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	}
-	if (rdma_bind_addr(device->bound, address) || !device->bound->verbs) {
-		ib_error(device->bound->verbs ? errno : ENODEV, "rdma_bind_addr", "local address");
-		return DAT_ERROR(DAT_INVALID_ADDRESS, 0);
+	error = rdma_bind_addr(device->bound, address) ? errno : 0;
+	if (!error && !device->bound->verbs)
+		error = ENODEV;
+	if (error) {
+		ib_error(error, "rdma_bind_addr", "local address");
+		return no_device(error);
 	}
 	device->verbs = ibv_open_device(device->bound->verbs->device);
 	if (!device->verbs) {
@@ -95,6 +107,7 @@ static DAT_RETURN device_create(const struct sockaddr_storage *address,
 	new->upcalls = *upcalls;
 	pthread_mutex_init(&new->lock, NULL);
 	pthread_cond_init(&new->upcall_done, NULL);
+	TAILQ_INIT(&new->timers);
 	status = find_verbs(new);
 	if (status == DAT_SUCCESS)
 		status = events_start(new);
@@ -112,9 +125,10 @@ DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 	struct sockaddr_storage address;
 	DAT_RETURN status = DAT_SUCCESS;
 	struct ib_device *found;
+	int error = address_find(params, &address);
 
-	if (!address_find(params, &address))
-		return DAT_ERROR(DAT_INVALID_ADDRESS, 0);
+	if (error)
+		return no_device(error);
 	pthread_mutex_lock(&devices_lock);
 	LIST_FOREACH(found, &devices, entry)
 		if (same_address(&found->address, &address))

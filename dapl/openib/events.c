@@ -52,18 +52,33 @@ bool ib_in_event_thread(const struct ib_device *device)
 
 static void timer_unlink_locked(struct ib_device *device, struct ib_timer *timer)
 {
-	struct ib_timer **link = &device->timers;
-
-	while (*link != timer)
-		link = &(*link)->next;
-	*link = timer->next;
+	TAILQ_REMOVE(&device->timers, timer, entry);
 	timer->armed = false;
+}
+
+/* From both ends: a deadline is nearly always now, before all others but such, or behind them. */
+static void timer_link_locked(struct ib_device *device, struct ib_timer *timer)
+{
+	struct ib_timer *front = TAILQ_FIRST(&device->timers),
+			*back = TAILQ_LAST(&device->timers, ib_timers);
+
+	timer->armed = true;
+	for (; front && front->deadline <= timer->deadline; front = TAILQ_NEXT(front, entry)) {
+		if (back->deadline <= timer->deadline) {
+			TAILQ_INSERT_AFTER(&device->timers, back, timer, entry);
+			return;
+		}
+		back = TAILQ_PREV(back, ib_timers, entry);
+	}
+	if (front)
+		TAILQ_INSERT_BEFORE(front, timer, entry);
+	else
+		TAILQ_INSERT_TAIL(&device->timers, timer, entry);
 }
 
 void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
 		  void (*call)(struct ib_timer *timer))
 {
-	struct ib_timer **link = &device->timers;
 	bool first;
 
 	pthread_mutex_lock(&device->lock);
@@ -71,15 +86,19 @@ void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t dea
 		timer_unlink_locked(device, timer);
 	timer->deadline = deadline;
 	timer->call = call;
-	while (*link && (*link)->deadline <= deadline)
-		link = &(*link)->next;
-	timer->next = *link;
-	*link = timer;
-	timer->armed = true;
-	first = device->timers == timer;
+	timer_link_locked(device, timer);
+	first = TAILQ_FIRST(&device->timers) == timer;
 	pthread_mutex_unlock(&device->lock);
 	if (first)
 		wakefd_raise(&device->wake);
+}
+
+void ib_timer_disarm(struct ib_device *device, struct ib_timer *timer)
+{
+	pthread_mutex_lock(&device->lock);
+	if (timer->armed)
+		timer_unlink_locked(device, timer);
+	pthread_mutex_unlock(&device->lock);
 }
 
 void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer)
@@ -100,7 +119,7 @@ static int timers_run(struct ib_device *device)
 	int left = -1;
 
 	pthread_mutex_lock(&device->lock);
-	while ((timer = device->timers)) {
+	while ((timer = TAILQ_FIRST(&device->timers))) {
 		uint64_t now = clock_now();
 
 		if (timer->deadline > now) {
@@ -120,6 +139,63 @@ static int timers_run(struct ib_device *device)
 	}
 	pthread_mutex_unlock(&device->lock);
 	return left;
+}
+
+/* --- alarms ----------------------------------------------------------------------------------- */
+
+void ib_alarm_add(struct ib_device *device, struct ib_alarm *alarm,
+		  void (*call)(struct ib_alarm *alarm))
+{
+	pthread_mutex_lock(&device->lock);
+	alarm->call = call;
+	alarm->next = device->alarms;
+	device->alarms = alarm;
+	pthread_mutex_unlock(&device->lock);
+}
+
+void ib_alarm_remove(struct ib_device *device, struct ib_alarm *alarm)
+{
+	struct ib_alarm **link = &device->alarms;
+
+	pthread_mutex_lock(&device->lock);
+	while (*link != alarm)
+		link = &(*link)->next;
+	*link = alarm->next;
+	while (device->current == alarm && !ib_in_event_thread(device))
+		pthread_cond_wait(&device->upcall_done, &device->lock);
+	pthread_mutex_unlock(&device->lock);
+}
+
+void ib_alarm_raise(struct ib_device *device, struct ib_alarm *alarm)
+{
+	atomic_store(&alarm->raised, true);
+	wakefd_raise(&device->wake);
+}
+
+static struct ib_alarm *alarm_raised_locked(struct ib_device *device)
+{
+	struct ib_alarm *alarm;
+
+	for (alarm = device->alarms; alarm; alarm = alarm->next)
+		if (atomic_exchange(&alarm->raised, false))
+			break;
+	return alarm;
+}
+
+static void alarms_run(struct ib_device *device)
+{
+	struct ib_alarm *alarm;
+
+	pthread_mutex_lock(&device->lock);
+	while ((alarm = alarm_raised_locked(device))) {
+		device->current = alarm;
+		pthread_mutex_unlock(&device->lock);
+		alarm->call(alarm);
+		pthread_mutex_lock(&device->lock);
+		device->current = NULL;
+		pthread_cond_broadcast(&device->upcall_done);
+	}
+	pthread_mutex_unlock(&device->lock);
 }
 
 /* --- watched completion queues --------------------------------------------------------------- */
@@ -204,6 +280,12 @@ static void watches_free(struct ib_device *device)
 	}
 }
 
+static void woken(struct ib_device *device)
+{
+	wakefd_clear(&device->wake);
+	alarms_run(device);
+}
+
 /* --- the thread ----------------------------------------------------------------------------- */
 
 static void *events_run(void *arg)
@@ -225,7 +307,7 @@ static void *events_run(void *arg)
 			else if (ready[i].data.ptr == device->verbs)
 				async_read(device);
 			else if (ready[i].data.ptr == &device->wake)
-				wakefd_clear(&device->wake);
+				woken(device);
 			else
 				watch_read(device, ready[i].data.ptr);
 		}

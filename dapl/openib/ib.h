@@ -3,10 +3,12 @@
 #ifndef IB_H
 #define IB_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <netinet/in.h>
+#include <sys/queue.h>
 #include <dat2/udat.h>
 
 /* A failure; what did nothing wrong (an empty queue, a timeout) carries no class. */
@@ -34,6 +36,7 @@ struct ib_qp;
 struct ib_srq;
 struct ib_conn;		/* one side of one connection: a CM id, before, while and after it is used */
 struct ib_listener;
+struct ib_ah;		/* where datagrams go to */
 
 /* ---- device ------------------------------------------------------------------------------ */
 
@@ -42,6 +45,7 @@ struct ib_attr {
 	char device_name[64];
 	char transport[16];		/* "infiniband", "roce", "iwarp" or "software" */
 	uint64_t guid;			/* host order */
+	char gid[46];			/* the port's first, as an IPv6 address is written */
 	uint32_t vendor_id, vendor_part_id, hw_version;
 	uint64_t fw_version;		/* four 16-bit parts, most significant first */
 	unsigned port, port_state, mtu;	/* port_state as ibv_port_state; mtu in bytes */
@@ -50,8 +54,10 @@ struct ib_attr {
 	uint32_t max_read_in, max_read_out, max_read_in_device;
 	uint32_t max_srq, max_srq_wr, max_srq_sge;
 	uint32_t max_private_connect, max_private_accept, max_private_reject;	/* bytes the CM carries */
+	uint32_t max_private_resolve, max_private_resolved;	/* of datagram endpoints */
 	uint32_t max_cq_moderation, max_cq_moderation_us;	/* 0: CQs report each completion */
 	bool iwarp, atomics, srq_resize, mw_type1, mw_type2, mem_extensions, zero_based;
+	bool datagrams;			/* of up to `mtu` bytes */
 };
 
 enum ib_async_kind {		/* object of the upcall */
@@ -79,6 +85,7 @@ struct ib_request {		/* a connection request; lives for the time of the upcall *
 	uint32_t size;
 	uint8_t responder_resources, initiator_depth;	/* as this side would use them */
 	struct sockaddr_storage remote, local;
+	bool datagrams;			/* asks for a datagram endpoint */
 };
 
 /* Upcalls, made by the event thread only. `owner` is what the object was created with. */
@@ -87,6 +94,9 @@ struct ib_upcalls {
 	void (*request)(void *listener_owner, struct ib_conn *conn, const struct ib_request *request);
 	void (*conn)(void *owner, struct ib_conn *conn, enum ib_conn_event event,
 		     const void *data, uint32_t size);
+	/* Of ib_conn_resolve: ESTABLISHED, or one ending; never both. */
+	void (*resolved)(void *owner, struct ib_conn *conn, enum ib_conn_event event,
+			 const void *data, uint32_t size);
 	/* The object's own destroy waits until an upcall that names it has returned; so not from that upcall. */
 	void (*async)(struct ib_device *device, enum ib_async_kind kind, void *owner);
 	/* A watched CQ that was armed fired. It is not armed now. */
@@ -107,14 +117,38 @@ const struct sockaddr *ib_device_address(const struct ib_device *device);
 struct ib_timer {
 	uint64_t deadline;		/* guarded by the device, like the rest */
 	void (*call)(struct ib_timer *timer);
-	struct ib_timer *next;
+	TAILQ_ENTRY(ib_timer) entry;
 	bool armed;
 };
 void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
 		  void (*call)(struct ib_timer *timer));
+/* `call` may be running, and will not begin any more; waits for nothing. */
+void ib_timer_disarm(struct ib_device *device, struct ib_timer *timer);
 /* After return `call` neither runs nor will run, except when called by `call` itself. */
 void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer);
+/* Something for the event thread to do that a signal handler may ask for; raised twice it may be called once. */
+struct ib_alarm {
+	void (*call)(struct ib_alarm *alarm);
+	atomic_bool raised;
+	struct ib_alarm *next;		/* guarded by the device */
+};
+void ib_alarm_add(struct ib_device *device, struct ib_alarm *alarm,
+		  void (*call)(struct ib_alarm *alarm));
+void ib_alarm_remove(struct ib_device *device, struct ib_alarm *alarm);	/* no call after it, as of ib_timer_cancel */
+void ib_alarm_raise(struct ib_device *device, struct ib_alarm *alarm);	/* async-signal-safe */
 bool ib_in_event_thread(const struct ib_device *device);
+
+/* What the kernel counts of a device, by group. */
+enum ib_kernel_group { IB_KERNEL_CM, IB_KERNEL_LINK, IB_KERNEL_DIAGNOSTICS };
+#define IB_KERNEL_CM_MESSAGES 9	/* req, mra, rej, rep, rtu, dreq, drep, lap, apr */
+enum ib_kernel_cm { IB_CM_SENT, IB_CM_RECEIVED, IB_CM_SENT_AGAIN, IB_CM_DUPLICATES, IB_CM_KINDS };
+#define IB_KERNEL_MOST (IB_KERNEL_CM_MESSAGES * IB_CM_KINDS)
+/*
+ * Reads a group; 0 stands for what this kernel does not count. IB_KERNEL_CM: IB_CM_KINDS times the
+ * messages; the others: in the order of DCNT_IA_LNK_* and DCNT_IA_DIAG_*. Returns their number.
+ */
+unsigned ib_kernel_counters(const struct ib_device *device, enum ib_kernel_group group,
+			    uint64_t values[IB_KERNEL_MOST]);
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -138,12 +172,12 @@ enum ib_completion_flags {	/* as verbs have them; openib asserts it */
 #define IB_RECV_WRITE 129u	/* opcode of a receive that a write with immediate data used up */
 
 /*
- * One work completion, with the layout of struct ibv_wc, so that the device's own record is translated
- * where it lies. All but wr_id, status and qp_num are 0 or undefined after a failure.
+ * One work completion, with the layout of struct ibv_wc, so that the device's own record stays where it is.
+ * All but wr_id, status and qp_num are undefined after a failure until it is translated, and 0 from then on.
  */
 struct ib_completion {
 	uint64_t wr_id;
-	uint32_t status;		/* DAT_DTO_COMPLETION_STATUS, DAT_RMR_OPERATION_FAILED included */
+	uint32_t status;		/* 0: success. Translated: DAT_DTO_COMPLETION_STATUS or DAT_RMR_OPERATION_FAILED */
 	uint32_t opcode, vendor_error;	/* the device's; see IB_RECV_WRITE */
 	uint32_t byte_len;		/* receives and reads */
 	uint32_t immediate;		/* as the sender has it in memory; or the invalidated rkey */
@@ -158,45 +192,129 @@ DAT_RETURN ib_cq_destroy(struct ib_cq *cq);
 DAT_RETURN ib_cq_resize(struct ib_cq *cq, int entries);
 int ib_cq_entries(const struct ib_cq *cq);
 
-/* Completions polled but not yet taken: how a struct ib_cq begins. */
+#define IB_CQ_STORE 16		/* completions polled at once */
+
+struct ibv_cq;
+struct ibv_wc;
+
+/*
+ * How a struct ib_cq begins: completions polled but not yet taken, and the device's own functions
+ * that poll and arm, so that each is one call.
+ */
 struct ib_cq_store {
-	const struct ib_completion *next, *end;
+	const struct ib_completion *next;
+	uint32_t left;			/* from `next` on */
 	bool failed;
+	int (*poll)(struct ibv_cq *cq, int count, struct ibv_wc *completions);
+	int (*notify)(struct ibv_cq *cq, int solicited_only);
+	struct ibv_cq *cq;
+	struct ib_completion completions[IB_CQ_STORE];
 };
 
-/* Fills the empty store. false: nothing there, or the CQ is broken. */
-bool ib_cq_poll(struct ib_cq *cq);
-
-static inline bool ib_cq_failed(const struct ib_cq *cq)
+static inline struct ib_cq_store *ib_cq_store(struct ib_cq *cq)
 {
-	return ((const struct ib_cq_store *)cq)->failed;
+	return (struct ib_cq_store *)cq;
 }
 
-static inline bool ib_cq_store_is_empty(const struct ib_cq *cq)
+static inline bool ib_cq_failed(struct ib_cq *cq)
 {
-	const struct ib_cq_store *store = (const struct ib_cq_store *)cq;
+	return ib_cq_store(cq)->failed;
+}
 
-	return store->next == store->end;
+static inline bool ib_cq_store_is_empty(struct ib_cq *cq)
+{
+	return !ib_cq_store(cq)->left;
 }
 
 /*
- * Takes the next completion; polls the CQ in batches when its store is empty. NULL: none, or ib_cq_failed. What it
- * points at lasts until the next call. One caller at a time (the EVD's lock).
+ * Polls when the store is empty, and takes the first. NULL: nothing there, or the CQ is broken. What it points at
+ * lasts until the next poll. One caller at a time (the EVD's lock), as for all of these.
  */
-static inline const struct ib_completion *ib_cq_next(struct ib_cq *cq)
+static inline const struct ib_completion *ib_cq_poll(struct ib_cq *cq)
 {
-	struct ib_cq_store *store = (struct ib_cq_store *)cq;
+	struct ib_cq_store *store = ib_cq_store(cq);
+	int polled = store->poll(store->cq, IB_CQ_STORE, (struct ibv_wc *)store->completions);
 
-	return store->next != store->end || ib_cq_poll(cq) ? store->next++ : NULL;
+	if (__builtin_expect(polled <= 0, 0)) {
+		store->failed |= polled < 0;
+		return NULL;
+	}
+	store->next = store->completions + 1;
+	store->left = (uint32_t)polled - 1;
+	return store->completions;
 }
 
-/* What ib_cq_next returned last, when it was not NULL. */
-static inline const struct ib_completion *ib_cq_last(const struct ib_cq *cq)
+/* The two steps of ib_cq_fill, for an empty store: asking the device, and keeping what it had. */
+static inline int ib_cq_ask(struct ib_cq *cq)
 {
-	return ((const struct ib_cq_store *)cq)->next - 1;
+	struct ib_cq_store *store = ib_cq_store(cq);
+
+	return store->poll(store->cq, IB_CQ_STORE, (struct ibv_wc *)store->completions);
+}
+
+static inline void ib_cq_keep(struct ib_cq *cq, int polled)
+{
+	struct ib_cq_store *store = ib_cq_store(cq);
+
+	store->failed |= polled < 0;
+	if (polled > 0) {
+		store->next = store->completions;
+		store->left = (uint32_t)polled;
+	}
+}
+
+/* Polls when the store is empty, but takes nothing. */
+static inline bool ib_cq_fill(struct ib_cq *cq)
+{
+	ib_cq_keep(cq, ib_cq_ask(cq));
+	return !ib_cq_store_is_empty(cq);
+}
+
+/* Takes the next of a store that is not empty. */
+static inline const struct ib_completion *ib_cq_take(struct ib_cq *cq)
+{
+	ib_cq_store(cq)->left--;
+	return ib_cq_store(cq)->next++;
+}
+
+/* What was taken last. */
+static inline const struct ib_completion *ib_cq_last(struct ib_cq *cq)
+{
+	return ib_cq_store(cq)->next - 1;
+}
+
+/* The last poll brought one completion, which is taken: the CQ had no other. */
+static inline bool ib_cq_was_last(struct ib_cq *cq)
+{
+	return ib_cq_store_is_empty(cq) && ib_cq_store(cq)->next == ib_cq_store(cq)->completions + 1;
+}
+
+/* Makes a DAT status of the device's, after a failure; once for each completion. */
+void ib_completion_translate(struct ib_completion *completion);
+
+/*
+ * Whether a completion was polled since the last ib_cq_mark, which is without effect while one is in
+ * the store. Costs the polls nothing: they point `next` at the store.
+ */
+static inline void ib_cq_mark(struct ib_cq *cq)
+{
+	if (ib_cq_store_is_empty(cq))
+		ib_cq_store(cq)->next = NULL;
+}
+
+static inline bool ib_cq_is_untouched(struct ib_cq *cq)
+{
+	return !ib_cq_store(cq)->next;
 }
 
 DAT_RETURN ib_cq_arm(struct ib_cq *cq, bool solicited_only);
+/* With an empty store: that, a mark, and no word about a failure (false). */
+static inline bool ib_cq_notify(struct ib_cq *cq, bool solicited_only)
+{
+	ib_cq_store(cq)->next = NULL;
+	return !ib_cq_store(cq)->notify(ib_cq_store(cq)->cq, solicited_only);
+}
+
 int ib_cq_fd(const struct ib_cq *cq);		/* the completion channel: polls readable when an armed CQ fired */
 bool ib_cq_collect(struct ib_cq *cq);		/* reads one event off the channel; true if it held one */
 /*
@@ -222,6 +340,10 @@ struct ib_qp_caps {
  */
 DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
 			struct ib_srq *srq, struct ib_qp_caps *caps, void *owner, struct ib_qp **qp);
+/* The same for datagrams; it can send and receive at once. */
+DAT_RETURN ib_qp_create_datagram(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
+				 struct ib_srq *srq, struct ib_qp_caps *caps, void *owner,
+				 struct ib_qp **qp);
 void ib_qp_destroy(struct ib_qp *qp);
 void ib_qp_error(struct ib_qp *qp);		/* moves it to ERR: everything posted is flushed */
 uint32_t ib_qp_num(const struct ib_qp *qp);
@@ -260,6 +382,62 @@ DAT_RETURN ib_srq_limit(struct ib_srq *srq, uint32_t limit);
 #define IB_POST_INLINE    0x8u
 
 /*
+ * A work request as the device takes it, with the layout of struct ibv_send_wr. `flags` are IB_POST_*, `opcode` is
+ * an IB_OP_* without the shift.
+ */
+struct ib_send_work {
+	uint64_t wr_id;
+	struct ib_send_work *next;
+	const DAT_LMR_TRIPLET *segments;
+	int count;
+	uint32_t opcode, flags, word;
+	uint64_t remote_address;
+	uint32_t remote_key;
+	uint32_t unused[19];
+};
+
+struct ib_recv_work {		/* struct ibv_recv_wr */
+	uint64_t wr_id;
+	struct ib_recv_work *next;
+	const DAT_LMR_TRIPLET *segments;
+	int count;
+};
+
+struct ibv_qp;
+struct ibv_send_wr;
+struct ibv_recv_wr;
+
+/* How a struct ib_qp begins: the device's own functions. Whoever posts often has a copy, and posts by one call. */
+struct ib_qp_posts {
+	struct ibv_qp *qp;
+	int (*send)(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad);
+	int (*recv)(struct ibv_qp *qp, struct ibv_recv_wr *work, struct ibv_recv_wr **bad);
+};
+
+static inline struct ib_qp_posts ib_qp_posts(const struct ib_qp *qp)
+{
+	return *(const struct ib_qp_posts *)qp;
+}
+
+/* 0, or an error for ib_post_refused. */
+static inline int ib_post_send_work(const struct ib_qp_posts *posts, struct ib_send_work *work)
+{
+	struct ibv_send_wr *bad;
+
+	return posts->send(posts->qp, (struct ibv_send_wr *)work, &bad);
+}
+
+static inline int ib_post_recv_work(const struct ib_qp_posts *posts, struct ib_recv_work *work)
+{
+	struct ibv_recv_wr *bad;
+
+	return posts->recv(posts->qp, (struct ibv_recv_wr *)work, &bad);
+}
+
+/* What the posts below return for it. */
+DAT_RETURN ib_post_refused(int error);
+
+/*
  * `remote` may be NULL for a send. Returns DAT_SUCCESS, E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY)
  * when the queue is full, E(INVALID_PARAMETER), E(INTERNAL_ERROR). No segment has length 0: some devices take that as 2^31.
  */
@@ -274,6 +452,10 @@ DAT_RETURN ib_post_word(struct ib_qp *qp, unsigned request, uint64_t wr_id,
 DAT_RETURN ib_post_atomic(struct ib_qp *qp, unsigned request, uint64_t wr_id,
 			  const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote,
 			  uint64_t operand, uint64_t swap);
+/* IB_OP_SEND of a datagram QP. */
+DAT_RETURN ib_post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_id,
+			    const DAT_LMR_TRIPLET *segments, unsigned count,
+			    const struct ib_ah *ah, uint32_t qp_num);
 struct ib_bind {
 	struct ib_mw *mw;
 	struct ib_mr *mr;
@@ -322,13 +504,27 @@ void ib_conn_disconnect(struct ib_conn *conn);
  * Waits for a running upcall, unless called from the event thread.
  */
 void ib_conn_destroy(struct ib_conn *conn);
+/*
+ * Starts to ask for the datagram endpoint behind `remote`, on behalf of `qp`; reports through the upcall
+ * `resolved`. ib_conn_accept answers such a request, and no upcall follows from it.
+ */
+DAT_RETURN ib_conn_resolve(struct ib_device *device, struct ib_qp *qp,
+			   const struct sockaddr *remote, const void *data, uint32_t size,
+			   void *owner, struct ib_conn **conn);
+/* The other side of one that is resolved, or was accepted: where its datagrams go, and its QP. */
+DAT_RETURN ib_ah_create(struct ib_conn *conn, struct ib_pd *pd, struct ib_ah **ah,
+			uint32_t *qp_num);
+void ib_ah_destroy(struct ib_ah *ah);
 uint16_t ib_conn_local_port(const struct ib_conn *conn);	/* host order */
 uint16_t ib_conn_remote_port(const struct ib_conn *conn);
 /* The depths asked for, no more than the peer's once the connection is up. */
 void ib_conn_depths(const struct ib_conn *conn, uint8_t *responder_resources,
 		    uint8_t *initiator_depth);
 
-/* Listens on the device's address; port in host order, 0: any. E(CONN_QUAL_IN_USE): the port is taken. */
+/*
+ * Listens on the device's address, for connections and, where the device has them, for datagrams; port in host order,
+ * 0: any. E(CONN_QUAL_IN_USE): the port is taken.
+ */
 DAT_RETURN ib_listen(struct ib_device *device, uint16_t port, void *owner,
 		     struct ib_listener **listener);
 void ib_listener_address(const struct ib_listener *listener, struct sockaddr_storage *address);

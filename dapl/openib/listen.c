@@ -6,6 +6,8 @@
 #include <string.h>
 #include "dapl/openib/openib.h"
 
+#define PORT_TRIES 16
+
 static void set_port(struct sockaddr_storage *address, uint16_t port)
 {
 	if (address->ss_family == AF_INET6)
@@ -14,32 +16,71 @@ static void set_port(struct sockaddr_storage *address, uint16_t port)
 		((struct sockaddr_in *)address)->sin_port = htons(port);
 }
 
+static bool is_taken(int error)
+{
+	return error == EADDRINUSE || error == EADDRNOTAVAIL || error == EBUSY;
+}
+
+/* An id of the listener's that listens; the output comes first: a request may arrive before this returns. */
+static int listen_on(struct ib_listener *listener, enum rdma_port_space space, uint16_t port,
+		     struct rdma_cm_id **id)
+{
+	struct sockaddr_storage address = listener->device->address;
+	int error;
+
+	if (rdma_create_id(listener->device->channel, id, listener, space)) {
+		*id = NULL;
+		return errno;
+	}
+	set_port(&address, port);
+	/* backlog 0: as many as the CM takes */
+	if (!rdma_bind_addr(*id, (struct sockaddr *)&address) && !rdma_listen(*id, 0))
+		return 0;
+	error = errno;
+	rdma_destroy_id(*id);
+	*id = NULL;
+	return error;
+}
+
+/*
+ * Both port spaces under one number. A number that the CM chose in the one may be taken in the other:
+ * then it chooses again.
+ */
+static int listen_on_both(struct ib_listener *listener, uint16_t port)
+{
+	int error, tries = port ? 1 : PORT_TRIES;
+
+	do {
+		error = listen_on(listener, RDMA_PS_TCP, port, &listener->id);
+		if (error || !listener->device->attr.datagrams)
+			return error;
+		error = listen_on(listener, RDMA_PS_UDP, ntohs(rdma_get_src_port(listener->id)),
+				  &listener->datagrams);
+		if (!error)
+			return 0;
+		rdma_destroy_id(listener->id);
+		listener->id = NULL;
+	} while (is_taken(error) && --tries);
+	return error;
+}
+
 DAT_RETURN ib_listen(struct ib_device *device, uint16_t port, void *owner,
 		     struct ib_listener **listener)
 {
 	struct ib_listener *new = calloc(1, sizeof(*new));
-	struct sockaddr_storage address = device->address;
 	int error;
 
 	if (!new)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	new->device = device;
 	new->owner = owner;
-	if (rdma_create_id(device->channel, &new->id, new, RDMA_PS_TCP)) {
-		error = errno;
-		free(new);
-		return ib_error(error, "rdma_create_id", "listener");
-	}
-	set_port(&address, port);
-	/* Backlog 0: as many as the CM takes. The output comes first: a request may arrive before rdma_listen returns. */
 	*listener = new;
-	if (!rdma_bind_addr(new->id, (struct sockaddr *)&address) && !rdma_listen(new->id, 0))
+	error = listen_on_both(new, port);
+	if (!error)
 		return DAT_SUCCESS;
-	error = errno;
 	*listener = NULL;
-	rdma_destroy_id(new->id);
 	free(new);
-	if (error == EADDRINUSE || error == EADDRNOTAVAIL || error == EBUSY)
+	if (is_taken(error))
 		return DAT_ERROR(DAT_CONN_QUAL_IN_USE, 0);	/* an answer, not a failure: not logged */
 	return ib_error(error, "rdma_listen", "listener");
 }
@@ -57,9 +98,17 @@ void ib_listener_destroy(struct ib_listener *listener)
 	if (!listener)
 		return;
 	upcall_forbid(listener->device, listener, &listener->dead);
-	if (rdma_destroy_id(listener->id))
+	if (rdma_destroy_id(listener->id) ||
+	    (listener->datagrams && rdma_destroy_id(listener->datagrams)))
 		ib_error(errno, "rdma_destroy_id", "listener");
 	free(listener);
+}
+
+static void request_refuse(struct rdma_cm_id *id)
+{
+	if (rdma_reject(id, NULL, 0))
+		ib_error(errno, "rdma_reject", "request");
+	rdma_destroy_id(id);
 }
 
 /* Called in the event thread, after the event was acknowledged, with an upcall begun for the listener. */
@@ -78,9 +127,14 @@ void listener_request(struct ib_listener *listener, struct rdma_cm_id *id,
 
 	if (!conn) {
 		log_at(LOG_WARN, "listener: no memory for a connection request; refused");
-		if (rdma_reject(id, NULL, 0))
-			ib_error(errno, "rdma_reject", "request");
-		rdma_destroy_id(id);
+		request_refuse(id);
+		return;
+	}
+	conn->datagrams = request.datagrams = id->ps == RDMA_PS_UDP;
+	if (conn->datagrams && !ud_request_read(conn, &request)) {
+		log_at(LOG_WARN, "listener: a request for a datagram endpoint makes no sense; refused");
+		request_refuse(id);
+		free(conn);
 		return;
 	}
 	conn->param = *param;

@@ -13,7 +13,6 @@
 #include "util/settings.h"
 #include "util/wakefd.h"
 
-#define IB_CQ_STORE 16		/* completions polled at once */
 #define IB_CONN_DATA 256	/* private data kept for a connect that waits for its route */
 
 /*
@@ -38,7 +37,8 @@ struct ib_device {
 	pthread_mutex_t lock;		/* all below, and `dead` of connections and listeners */
 	pthread_cond_t upcall_done;
 	const void *current;		/* connection, listener or timer an upcall runs for */
-	struct ib_timer *timers;	/* by deadline */
+	TAILQ_HEAD(ib_timers, ib_timer) timers;	/* by deadline */
+	struct ib_alarm *alarms;
 	SLIST_HEAD(, ib_watch) free_watches;
 };
 
@@ -66,7 +66,7 @@ struct ib_mw {
 };
 
 struct ib_cq {
-	struct ib_cq_store taken;	/* first: ib.h knows it */
+	struct ib_cq_store store;	/* first: ib.h knows it */
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *channel;
 	_Atomic unsigned unacked;	/* channel events read but not yet acknowledged */
@@ -74,10 +74,6 @@ struct ib_cq {
 	struct ib_device *device;
 	struct ib_watch *watch;		/* of those who begin and end it, one at a time */
 	void *owner;
-	union {				/* as polled, and as handed out */
-		struct ibv_wc wc[IB_CQ_STORE];
-		struct ib_completion completions[IB_CQ_STORE];
-	} store;
 };
 
 struct ib_srq {
@@ -86,6 +82,7 @@ struct ib_srq {
 };
 
 struct ib_qp {
+	struct ib_qp_posts posts;	/* first: ib.h knows it */
 	struct ibv_qp *qp;
 	void *owner;
 };
@@ -110,15 +107,26 @@ struct ib_conn {
 	long tries;
 	struct rdma_conn_param param;
 	struct sockaddr_storage remote;
+	bool datagrams;
+	uint32_t peer_qp;		/* of datagrams: the other side's QP and its key, once known */
+	uint32_t peer_qkey;
+	struct ibv_ah_attr peer_address;
 	unsigned char data[IB_CONN_DATA];
 };
 
 struct ib_listener {
 	struct ib_device *device;
 	struct rdma_cm_id *id;
+	struct rdma_cm_id *datagrams;	/* on the same port; NULL: the device has none */
 	void *owner;
 	bool dead;			/* device lock */
 };
+
+/*
+ * Before the private data of a request for a datagram endpoint, whose message does not say who asks:
+ * a version and the QP number in network order.
+ */
+#define UD_REQUEST_HEADER 8
 
 /* events.c: the event thread. */
 DAT_RETURN events_start(struct ib_device *device);
@@ -129,11 +137,25 @@ void upcall_end(struct ib_device *device);
 /* Sets `dead` and waits until no upcall runs for the object, unless this is the event thread. */
 void upcall_forbid(struct ib_device *device, const void *object, bool *dead);
 
-/* conn.c, listen.c, async.c: what the event thread reads. */
+/* conn_event.c, listen.c, async.c: what the event thread reads. */
 void conn_read_channel(struct ib_device *device);
 void listener_request(struct ib_listener *listener, struct rdma_cm_id *id,
 		      const struct rdma_conn_param *param, const void *data, uint32_t size);
 void async_read(struct ib_device *device);
+/* ud.c: requests and answers of datagram endpoints. */
+void ud_request_write(struct ib_conn *conn, const void *data, uint32_t size);
+bool ud_request_read(struct ib_conn *conn, struct ib_request *request);	/* false: it is none of ours */
+void ud_peer_read(struct ib_conn *conn, const struct rdma_ud_param *param);
+/* qp.c */
+DAT_RETURN qp_create(struct ib_pd *pd, enum ibv_qp_type type, struct ib_cq *send_cq,
+		     struct ib_cq *recv_cq, struct ib_srq *srq, struct ib_qp_caps *caps,
+		     int (*start)(const struct ib_device *device, struct ibv_qp *qp), void *owner,
+		     struct ib_qp **qp);
+/* conn.c: the steps of a connection. 0 or errno. */
+int conn_resolve_address(struct ib_conn *conn);
+int conn_resolve_route(struct ib_conn *conn);
+int conn_bring_up(struct ib_conn *conn, bool passive);
+void conn_set_tos(struct ib_conn *conn);
 struct ib_conn *conn_new(struct ib_device *device, struct rdma_cm_id *id);
 
 /* attr.c: reads what the device can do. 0 or errno. */

@@ -27,7 +27,29 @@ static struct ibv_sge *sge_list(const DAT_LMR_TRIPLET *segments)
 	return (struct ibv_sge *)(uintptr_t)segments;
 }
 
-static __attribute__((noinline, cold)) DAT_RETURN refused(int error)
+#define SAME_PLACE(ours, theirs, member, verbs) \
+	_Static_assert(offsetof(struct ours, member) == offsetof(struct theirs, verbs) && \
+		       sizeof(((struct ours *)NULL)->member) == sizeof(((struct theirs *)NULL)->verbs), \
+		       #member)
+
+/* The claim that lets a work request pass that was built elsewhere. */
+SAME_PLACE(ib_send_work, ibv_send_wr, wr_id, wr_id);
+SAME_PLACE(ib_send_work, ibv_send_wr, next, next);
+SAME_PLACE(ib_send_work, ibv_send_wr, segments, sg_list);
+SAME_PLACE(ib_send_work, ibv_send_wr, count, num_sge);
+SAME_PLACE(ib_send_work, ibv_send_wr, opcode, opcode);
+SAME_PLACE(ib_send_work, ibv_send_wr, flags, send_flags);
+SAME_PLACE(ib_send_work, ibv_send_wr, word, imm_data);
+SAME_PLACE(ib_send_work, ibv_send_wr, remote_address, wr.rdma.remote_addr);
+SAME_PLACE(ib_send_work, ibv_send_wr, remote_key, wr.rdma.rkey);
+_Static_assert(sizeof(struct ib_send_work) == sizeof(struct ibv_send_wr), "work requests");
+SAME_PLACE(ib_recv_work, ibv_recv_wr, wr_id, wr_id);
+SAME_PLACE(ib_recv_work, ibv_recv_wr, next, next);
+SAME_PLACE(ib_recv_work, ibv_recv_wr, segments, sg_list);
+SAME_PLACE(ib_recv_work, ibv_recv_wr, count, num_sge);
+_Static_assert(sizeof(struct ib_recv_work) == sizeof(struct ibv_recv_wr), "receive requests");
+
+__attribute__((cold)) DAT_RETURN ib_post_refused(int error)
 {
 	if (error == ENOMEM)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
@@ -37,7 +59,7 @@ static __attribute__((noinline, cold)) DAT_RETURN refused(int error)
 
 static inline DAT_RETURN posted(int error)
 {
-	return __builtin_expect(!error, 1) ? DAT_SUCCESS : refused(error);
+	return __builtin_expect(!error, 1) ? DAT_SUCCESS : ib_post_refused(error);
 }
 
 DAT_RETURN post_result(int error)

@@ -29,8 +29,10 @@ static int to_init(const struct ib_device *device, struct ibv_qp *qp)
 					IBV_QP_ACCESS_FLAGS);
 }
 
-DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
-			struct ib_srq *srq, struct ib_qp_caps *caps, void *owner, struct ib_qp **qp)
+DAT_RETURN qp_create(struct ib_pd *pd, enum ibv_qp_type type, struct ib_cq *send_cq,
+		     struct ib_cq *recv_cq, struct ib_srq *srq, struct ib_qp_caps *caps,
+		     int (*start)(const struct ib_device *device, struct ibv_qp *qp), void *owner,
+		     struct ib_qp **qp)
 {
 	struct ib_qp *new = calloc(1, sizeof(*new));
 	struct ibv_qp_init_attr init = {
@@ -38,7 +40,7 @@ DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *r
 		.send_cq = send_cq->cq,
 		.recv_cq = recv_cq->cq,
 		.srq = srq ? srq->srq : NULL,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = type,
 		/* A send queue of no entries is refused by some devices; the caller's accounting keeps it unused. */
 		.cap = { .max_send_wr = caps->send_wr ? caps->send_wr : 1,
 			 .max_send_sge = caps->send_sge ? caps->send_sge : 1,
@@ -56,14 +58,16 @@ DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *r
 		ib_error(errno, "ibv_create_qp", pd->device->attr.device_name);
 		goto free_qp;
 	}
-	error = to_init(pd->device, new->qp);
+	error = start(pd->device, new->qp);
 	if (error) {
-		ib_error(error, "ibv_modify_qp to INIT", pd->device->attr.device_name);
+		ib_error(error, "ibv_modify_qp", pd->device->attr.device_name);
 		goto destroy_qp;
 	}
 	*caps = (struct ib_qp_caps){ .send_wr = init.cap.max_send_wr, .recv_wr = init.cap.max_recv_wr,
 				     .send_sge = init.cap.max_send_sge, .recv_sge = init.cap.max_recv_sge,
 				     .inline_data = init.cap.max_inline_data };
+	new->posts = (struct ib_qp_posts){ new->qp, new->qp->context->ops.post_send,
+					   new->qp->context->ops.post_recv };
 	*qp = new;
 	return DAT_SUCCESS;
 
@@ -72,6 +76,12 @@ destroy_qp:
 free_qp:
 	free(new);
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+}
+
+DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
+			struct ib_srq *srq, struct ib_qp_caps *caps, void *owner, struct ib_qp **qp)
+{
+	return qp_create(pd, IBV_QPT_RC, send_cq, recv_cq, srq, caps, to_init, owner, qp);
 }
 
 void ib_qp_destroy(struct ib_qp *qp)

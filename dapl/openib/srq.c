@@ -33,13 +33,16 @@ DAT_RETURN ib_srq_resize(struct ib_srq *srq, uint32_t *max_wr)
 	struct ibv_srq_attr attr = { .max_wr = *max_wr };
 	int error = ibv_modify_srq(srq->srq, &attr, IBV_SRQ_MAX_WR);
 
-	if (!error)
-		error = ibv_query_srq(srq->srq, &attr);
 	if (error) {
 		ib_error(error, "ibv_modify_srq to resize", "SRQ");
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	}
-	*max_wr = attr.max_wr;
+	/* It has changed whatever comes. A device that does not tell has at least what was asked for. */
+	error = ibv_query_srq(srq->srq, &attr);
+	if (error)
+		ib_error(error, "ibv_query_srq", "SRQ");
+	else
+		*max_wr = attr.max_wr;
 	return DAT_SUCCESS;
 }
 

@@ -67,8 +67,9 @@ DAT_RETURN ib_post_bind(struct ib_qp *qp, unsigned flags, uint64_t wr_id,
 	}
 	type2.bind_mw.rkey = ibv_inc_rkey(bind->mw->key);
 	status = post_result(ibv_post_send(qp->qp, &type2, &bad));
+	/* Where the device's library does not keep it itself (librxe), the next bind needs it there. */
 	if (status == DAT_SUCCESS)
-		*key = bind->mw->key = type2.bind_mw.rkey;
+		*key = bind->mw->key = bind->mw->mw->rkey = type2.bind_mw.rkey;
 	return status;
 }
 

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The consumer notification object: creation, query, end. */
-#include <errno.h>
 #include <sched.h>
-#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 #include "dapl/udapl/cno.h"
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/provider.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 void cno_show_locked(struct dapl_cno *cno)
 {
-	if (!TAILQ_EMPTY(&cno->ready) || cno->leaving || cno->dying)
+	if (!TAILQ_EMPTY(&cno->ready) || cno->leaving || cno->dying || cno->changed)
 		wakefd_raise(&cno->wake);
 	else
 		wakefd_clear(&cno->wake);
+	/* After the clear: a signal takes no lock. */
+	if (wakefd_is_signalled(&cno->wake))
+		wakefd_raise(&cno->wake);
 }
 
 void cno_dismiss_locked(struct dapl_cno *cno)
@@ -24,15 +28,35 @@ void cno_dismiss_locked(struct dapl_cno *cno)
 	cno_agent_call_locked(cno, NULL);
 }
 
+static void cno_release(struct dapl_cno *cno)
+{
+	if (cno->epoll >= 0)
+		close(cno->epoll);
+	wakefd_close(&cno->wake);
+	obj_free(&cno->obj, OBJ_CNO);
+}
+
+/* NULL, with the reason said. */
 static struct dapl_cno *cno_create(struct dapl_ia *ia)
 {
+	struct epoll_event event = { .events = EPOLLIN };
 	struct dapl_cno *cno = obj_new(ia, OBJ_CNO);
+	int wake;
 
 	if (!cno)
 		return NULL;
 	TAILQ_INIT(&cno->evds);
 	TAILQ_INIT(&cno->ready);
-	return cno;
+	cno->change_index = 1;
+	cno->spin = (uint64_t)ia_setting(ia, SET_SPIN_US) * NSEC_PER_USEC;
+	cno->policy = (DAT_EV_WAIT_POLICY)ia_setting(ia, SET_WAIT_POLICY);
+	wake = wakefd_get(&cno->wake);
+	cno->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (wake >= 0 && cno->epoll >= 0 && !epoll_ctl(cno->epoll, EPOLL_CTL_ADD, wake, &event))
+		return cno;
+	log_at(LOG_ERROR, "cno %p: its descriptors: %m", (void *)cno);
+	cno_release(cno);
+	return NULL;
 }
 
 DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
@@ -50,6 +74,8 @@ DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 	if (!cno)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	cno->agent = agent;
+	if (agent.proxy_agent_func)
+		evd_serve_agents(cno);	/* there is no EVD yet that could refuse */
 	obj_publish(&cno->obj, OBJ_CNO);
 	*cno_handle = cno;
 	return DAT_SUCCESS;
@@ -59,7 +85,6 @@ DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDL
 {
 	struct dapl_ia *ia = ia_from(ia_handle);
 	struct dapl_cno *cno;
-	int made;
 
 	if (!ia)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
@@ -72,14 +97,8 @@ DAT_RETURN dapl_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDL
 	if (!cno)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	cno->has_fd = true;
-	made = wakefd_get(&cno->wake);
-	if (made < 0) {
-		log_at(LOG_ERROR, "cno %p: eventfd: %s", (void *)cno, strerror(errno));
-		obj_free(&cno->obj, OBJ_CNO);
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	}
 	obj_publish(&cno->obj, OBJ_CNO);
-	*fd = made;
+	*fd = cno->epoll;
 	*cno_handle = cno;
 	return DAT_SUCCESS;
 }
@@ -98,9 +117,13 @@ DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 
 	now.ia_handle = ia_handle(cno->obj.ia);
 	pthread_mutex_lock(&cno->lock);
+	if (cno->dying) {
+		pthread_mutex_unlock(&cno->lock);
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	}
 	if (cno->has_fd) {
 		now.proxy_type = DAT_PROXY_TYPE_FD;
-		now.proxy.fd = wakefd_get(&cno->wake);
+		now.proxy.fd = cno->epoll;
 	} else if (cno->agent.proxy_agent_func) {
 		now.proxy_type = DAT_PROXY_TYPE_AGENT;
 		now.proxy.agent = cno->agent;
@@ -108,12 +131,6 @@ DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 	pthread_mutex_unlock(&cno->lock);
 	*param = now;
 	return DAT_SUCCESS;
-}
-
-static void cno_release(struct dapl_cno *cno)
-{
-	wakefd_close(&cno->wake);
-	obj_free(&cno->obj, OBJ_CNO);
 }
 
 DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle)
@@ -125,6 +142,9 @@ DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle)
 	if (cno_agent_is_here(cno) || !obj_retire(&cno->obj))
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
 
+	pthread_mutex_lock(&cno->lock);
+	cno->dying = true;
+	pthread_mutex_unlock(&cno->lock);
 	cno_agent_end(cno, false);
 	cno_release(cno);
 	return DAT_SUCCESS;

@@ -29,6 +29,8 @@ static void make_up_locked(struct dapl_cno *cno)
 {
 	if (cno->missed && !TAILQ_EMPTY(&cno->ready))
 		cno_agent_call_locked(cno, TAILQ_FIRST(&cno->ready));
+	else if (cno->missed_signal)
+		cno_agent_call_locked(cno, NULL);
 }
 
 /* false: none is to be called. */
@@ -66,8 +68,23 @@ void cno_agent_call_locked(struct dapl_cno *cno, struct dapl_evd *evd)
 	cno->called = cno->agent;
 	cno->called_evd = evd;
 	cno->agent = DAT_OS_WAIT_PROXY_AGENT_NULL;
-	cno->missed = false;
+	if (evd)
+		cno->missed = false;
+	else
+		cno->missed_signal = false;
 	ib_timer_arm(cno->obj.ia->device, &cno->timer, 0, run_in_event_thread);
+}
+
+/* It was signalled, which is for the agent and for whoever waits. */
+void cno_agent_on_alarm(struct ib_alarm *alarm)
+{
+	struct dapl_cno *cno =
+		(struct dapl_cno *)((char *)alarm - offsetof(struct dapl_cno, alarm));
+
+	pthread_mutex_lock(&cno->lock);
+	cno->missed_signal = wakefd_is_signalled(&cno->wake) && !cno->dying;
+	make_up_locked(cno);
+	pthread_mutex_unlock(&cno->lock);
 }
 
 void cno_agent_trigger_locked(struct dapl_cno *cno, struct dapl_evd *evd)
@@ -93,6 +110,8 @@ void cno_agent_forget_locked(struct dapl_cno *cno, const struct dapl_evd *evd)
 /* No handle leads to the CNO any more, so no agent can arm itself anew. */
 void cno_agent_end(struct dapl_cno *cno, bool call)
 {
+	if (atomic_exchange(&cno->serviced, false))
+		ib_alarm_remove(cno->obj.ia->device, &cno->alarm);
 	ib_timer_cancel(cno->obj.ia->device, &cno->timer);
 	while (call && run(cno)) {
 		pthread_mutex_lock(&cno->lock);
@@ -102,18 +121,42 @@ void cno_agent_end(struct dapl_cno *cno, bool call)
 	}
 }
 
+/* Its first agent: completions and signals that came before it are looked at. */
+static DAT_RETURN serve(struct dapl_cno *cno)
+{
+	DAT_RETURN status;
+
+	if (atomic_load(&cno->serviced))
+		return DAT_SUCCESS;
+	if (!obj_hold(&cno->obj))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	status = evd_serve_agents(cno);
+	if (status == DAT_SUCCESS)
+		ib_alarm_raise(cno->obj.ia->device, &cno->alarm);
+	obj_release(&cno->obj);
+	return status;
+}
+
 DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct dapl_cno *cno = cno_from(handle);
+	DAT_RETURN status;
+	bool dying;
 
 	if (!cno)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	if (cno->has_fd)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
 
+	status = agent.proxy_agent_func ? serve(cno) : DAT_SUCCESS;
+	if (status != DAT_SUCCESS)
+		return status;
 	pthread_mutex_lock(&cno->lock);
-	cno->agent = agent;
-	make_up_locked(cno);
+	dying = cno->dying;
+	if (!dying) {
+		cno->agent = agent;
+		make_up_locked(cno);
+	}
 	pthread_mutex_unlock(&cno->lock);
-	return DAT_SUCCESS;
+	return dying ? DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO) : DAT_SUCCESS;
 }

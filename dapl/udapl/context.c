@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* What any handle can be asked: its kind, and the word the consumer keeps in it. */
+#include <dat2/dat_event_extensions.h>
+#include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/obj.h"
 #include "dapl/udapl/provider.h"
 
@@ -17,6 +19,8 @@ static const DAT_HANDLE_TYPE types[OBJ_KINDS] = {
 	[OBJ_RSP] = DAT_HANDLE_TYPE_RSP,
 	[OBJ_CSP] = DAT_HANDLE_TYPE_CSP,
 	[OBJ_CR] = DAT_HANDLE_TYPE_CR,
+	[OBJ_PSET] = DAT_HANDLE_TYPE_PSET,
+	[OBJ_UD_PEER] = (DAT_HANDLE_TYPE)DAT_IB_HANDLE_TYPE_EXT,
 };
 
 static struct obj *any_from(DAT_HANDLE handle, uint32_t *kind)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Connection requests: what arrived at a service point, until it is accepted or rejected. */
 #include <string.h>
+#include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/provider.h"
 #include "dapl/udapl/sp.h"
 #include "util/clock.h"
@@ -17,6 +18,7 @@ struct dapl_cr *cr_create(struct dapl_ia *ia, struct ib_conn *conn,
 		return NULL;
 	cr->conn = conn;
 	cr->remote = request->remote;
+	cr->datagrams = request->datagrams;
 	cr->responder_resources = request->responder_resources;
 	cr->initiator_depth = request->initiator_depth;
 	if (size)
@@ -143,19 +145,24 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (size > 0 && !data)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	if (size < 0 || (uint32_t)size > cr->obj.ia->attr->max_private_accept)
+	if (size < 0 || (uint32_t)size > (cr->datagrams ? cr->obj.ia->attr->max_private_resolved
+							: cr->obj.ia->attr->max_private_accept))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (ep->datagrams != cr->datagrams)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 
-	pthread_mutex_lock(&ep->lock);
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	status = accept_check_locked(ep, cr);
 	/* another accept or reject of the same CR has it */
 	if (status == DAT_SUCCESS && !obj_retire(&cr->obj))
 		status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	if (status != DAT_SUCCESS) {
-		pthread_mutex_unlock(&ep->lock);
+		ep_unlock(ep);
 		return status;
 	}
-	status = accept_locked(ep, cr, data, size, &undo);
+	status = ep->datagrams ? ud_accept_locked(ep, cr, data, (uint32_t)size)
+			       : accept_locked(ep, cr, data, size, &undo);
 	if (status == DAT_SUCCESS) {
 		ia_count(ep->obj.ia, DCNT_IA_SP_CR_ACCEPTED);
 		ia_count(ep->obj.ia, DCNT_IA_CM_REP_TX);
@@ -167,6 +174,7 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	cr_destroy(cr);
 	if (undo)
 		ep_accept_refused(ep);
+	obj_release(&ep->obj);
 	return status;
 }
 
@@ -185,9 +193,11 @@ static DAT_RETURN reject_send(struct ib_conn *conn, const void *data, uint32_t s
 	return ib_conn_reject(conn, bytes, CR_REJECT_HEADER + size);
 }
 
-static uint32_t reject_max(const struct ib_attr *attr)
+static uint32_t reject_max(const struct dapl_cr *cr)
 {
-	uint32_t carried = attr->max_private_reject;
+	const struct ib_attr *attr = cr->obj.ia->attr;
+	uint32_t carried =
+		cr->datagrams ? attr->max_private_resolved : attr->max_private_reject;
 
 	if (carried > CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX)
 		carried = CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX;
@@ -200,16 +210,17 @@ static void reject_ep(struct dapl_cr *cr)
 	struct dapl_ep *ep = cr->ep ? ep_from(cr->ep) : NULL;
 	bool gone = false;
 
-	if (!ep)
+	if (!ep || !ep_lock(ep))
 		return;
-	pthread_mutex_lock(&ep->lock);
 	if (ep->cr == cr) {
 		ep_request_over_locked(ep, EP_REJECT);
-		gone = cr->tentative && obj_retire(&ep->obj);
+		gone = cr->tentative && obj_retire_in_use(&ep->obj);
 	}
-	pthread_mutex_unlock(&ep->lock);
-	if (gone)
-		ep_destroy(ep);
+	ep_unlock(ep);
+	if (!gone)
+		return;
+	obj_wait_unused(&ep->obj);
+	ep_destroy(ep);
 }
 
 DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID data)
@@ -219,7 +230,7 @@ DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 
 	if (!cr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	if (size < 0 || (uint32_t)size > reject_max(cr->obj.ia->attr))
+	if (size < 0 || (uint32_t)size > reject_max(cr))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (size && !data)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

@@ -2,7 +2,7 @@
 /* The slots of posted work requests, and the events that their completions become. */
 #include <stdlib.h>
 #include <string.h>
-#include "dapl/udapl/dto_event.h"
+#include "dapl/udapl/dto_complete.h"
 
 struct dto_ring dto_no_ring = { .base = UINT64_MAX };
 
@@ -71,91 +71,46 @@ static struct dapl_ep *poster(uint64_t id)
 	return ep;
 }
 
-/*
- * Only errors and unclassified successes wake for certain. A solicited completion is not marked as
- * such: for that class the device wakes, not the event.
- */
-static inline unsigned event_that_wakes(const struct dapl_evd *evd, unsigned flags)
-{
-	if (__builtin_expect(evd->class == EVD_THRESHOLD, 1))
-		return DTO_EVENT | DTO_NOTIFY;
-	if (evd->class == EVD_UNSIGNALLED && !(flags & DAT_COMPLETION_UNSIGNALLED_FLAG))
-		return DTO_EVENT | DTO_NOTIFY;
-	return DTO_EVENT;
-}
-
-/* One side completes in order: those before it were suppressed and are done. */
-static inline void retire(struct dto_ring *ring, const struct dto_slot *slot)
-{
-	uint32_t index = (uint32_t)(slot - ring->slots);
-	uint32_t retired = atomic_load_explicit(&ring->retired, memory_order_relaxed);
-
-	/* release: the slot was read before the poster may write it again */
-	atomic_store_explicit(&ring->retired, retired + ((index - retired) & ring->mask) + 1,
-			      memory_order_release);
-}
-
 static void uncommon_event(struct dapl_evd *evd, struct dapl_ep *ep, const struct dto_slot *slot,
 			   const struct ib_completion *completion, DAT_EVENT *event)
 {
 	if (slot->operation == DAT_DTO_BIND_MW)
 		dto_fill_bind(evd, slot, completion, event);
-	else if (slot->special & DTO_EXTENDED || completion->flags & IB_WITH_IMMEDIATE)
+	else if (slot->special & DTO_EXTENDED || completion->flags & IB_WITH_IMMEDIATE ||
+		 ep->datagrams)
 		dto_fill_extended(evd, ep, slot, completion, event);
 	else if (completion->status != DAT_DTO_SUCCESS)
 		dto_fill(evd, ep, slot->cookie, completion->status, 0, slot->operation, 0, event);
 	else {
-		dto_count_received(ep, DCNT_EP_RECV, completion->byte_len);
+		dto_count_received(ep, DCNT_EP_RECV, 1, completion->byte_len);
 		dto_fill(evd, ep, slot->cookie, DAT_DTO_SUCCESS, completion->byte_len,
 			 DAT_DTO_RECEIVE_WITH_INVALIDATE, completion->immediate, event);
 	}
 }
 
-/* Failed, suppressed, extended, or with an invalidation. `ring` is NULL for a receive from an SRQ. */
-static __attribute__((noinline))
-unsigned complete_uncommon(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
-			   const struct dto_slot *slot, const struct ib_completion *completion,
-			   DAT_EVENT *event)
+unsigned dto_complete_uncommon(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
+			       const struct dto_slot *slot, const struct ib_completion *completion,
+			       DAT_EVENT *event)
 {
 	bool failed = completion->status != DAT_DTO_SUCCESS;
 	unsigned made = DTO_EVENT | DTO_NOTIFY;		/* a failure wakes whatever its flags */
+	struct ib_completion translated = *completion;
 
-	if (completion->flags & IB_WITH_INVALIDATE)
-		rmr_invalidated(ep, completion->immediate);
+	if (failed)
+		ib_completion_translate(&translated);
+	if (translated.flags & IB_WITH_INVALIDATE)
+		rmr_invalidated(ep, translated.immediate);
 	if (slot->special & DTO_SILENT && (!failed || slot->operation >= DTO_UNBIND)) {
 		made = 0;
 	} else {
-		uncommon_event(evd, ep, slot, completion, event);
+		uncommon_event(evd, ep, slot, &translated, event);
 		if (!failed)
-			made = event_that_wakes(evd, slot->flags);
+			made = dto_event_that_wakes(evd, slot->flags);
 	}
-	if (failed && completion->status != DAT_DTO_ERR_FLUSHED && slot->operation != DTO_MARKER)
+	if (failed && translated.status != DAT_DTO_ERR_FLUSHED && slot->operation != DTO_MARKER)
 		ep_dto_failed(ep);
 	if (ring)
-		retire(ring, slot);
-	return made;
-}
-
-static inline unsigned complete(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
-				const struct dto_slot *slot, const struct ib_completion *completion,
-				DAT_EVENT *event)
-{
-	uint32_t length = slot->length;
-	unsigned made;
-
-	if (__builtin_expect(completion->status | slot->special |
-			     (completion->flags & (IB_WITH_INVALIDATE | IB_WITH_IMMEDIATE)), 0))
-		return complete_uncommon(evd, ep, ring, slot, completion, event);
-	/* Of a send or write the device need not say the length (ibv_poll_cq(3)). */
-	if (slot->operation >= DAT_DTO_RDMA_READ) {
-		length = completion->byte_len;
-		if (slot->operation == DAT_DTO_RECEIVE)
-			dto_count_received(ep, DCNT_EP_RECV, length);
-	}
-	dto_fill(evd, ep, slot->cookie, DAT_DTO_SUCCESS, length, slot->operation, 0, event);
-	made = event_that_wakes(evd, slot->flags);
-	if (ring)
-		retire(ring, slot);
+		dto_retire(ring, (uint32_t)(slot - ring->slots));
 	return made;
 }
 
@@ -164,17 +119,19 @@ static unsigned complete_srq(struct dapl_evd *evd, const struct ib_completion *c
 {
 	struct dapl_srq *srq = srq_from_id(completion->wr_id);
 	struct dapl_ep *ep = qp_table_find(evd->obj.ia, completion->qp_num);
+	uint32_t index = dto_id_slot(completion->wr_id);
 
 	if (!srq || !ep)
 		return DTO_SLOT;
-	return DTO_SLOT | complete(evd, ep, NULL, &srq->slots[dto_id_slot(completion->wr_id)],
-				   completion, event);
+	if (ep->datagrams)
+		return DTO_SLOT | dto_complete_uncommon(evd, ep, NULL, &srq->slots[index],
+							completion, event);
+	return DTO_SLOT | dto_complete_slot(evd, ep, NULL, &srq->slots[index], index, completion,
+					    event);
 }
 
-/* Of another ring than the last one, or of an SRQ. */
-static __attribute__((noinline))
-unsigned complete_other(struct dapl_evd *evd, const struct ib_completion *completion,
-			DAT_EVENT *event)
+unsigned dto_complete_other(struct dapl_evd *evd, const struct ib_completion *completion,
+			    DAT_EVENT *event)
 {
 	struct dto_ring *ring;
 	struct dapl_ep *ep;
@@ -192,21 +149,8 @@ unsigned complete_other(struct dapl_evd *evd, const struct ib_completion *comple
 	evd->last_ring = ring;
 	/* acquire: the slot is as it was posted */
 	atomic_load_explicit(&ring->posted, memory_order_acquire);
-	return complete(evd, ep, ring, &ring->slots[index], completion, event);
-}
-
-unsigned dto_complete(struct dapl_evd *evd, const struct ib_completion *completion,
-		      DAT_EVENT *event)
-{
-	struct dto_ring *ring = evd->last_ring;
-	uint64_t index = completion->wr_id ^ ring->base;
-
-	if (__builtin_expect(index > ring->mask, 0))
-		return complete_other(evd, completion, event);
-	/* acquire: the slot is as it was posted */
-	atomic_load_explicit(&ring->posted, memory_order_acquire);
-	return complete(evd, (struct dapl_ep *)ring->ep, ring, &ring->slots[index], completion,
-			event);
+	return dto_complete_slot(evd, ep, ring, &ring->slots[index], (uint32_t)index, completion,
+				 event);
 }
 
 bool dto_is_early(const struct dapl_evd *evd, const struct ib_completion *completion)

@@ -37,6 +37,7 @@ struct dto_ring {
 	struct obj *ep;
 	uint32_t mask, depth;
 	uint32_t signalled;		/* the last request that was; poster's */
+	uint32_t plain_until;		/* count of posted that ends the plain way (ep_post.h); poster's */
 	_Atomic uint32_t posted, retired;
 };
 
@@ -116,16 +117,10 @@ static inline uint32_t dto_id_generation(uint64_t id) { return id >> 44 & 0x3fff
 static inline uint32_t dto_id_index(uint64_t id) { return id >> 24 & 0xfffff; }
 static inline uint32_t dto_id_slot(uint64_t id) { return id & 0xffffff; }
 
-/*
- * Turns a completion into an event, when it makes one, and retires its slot; says which of these. A
- * suppressed success makes none, nor does what is left of an EP that is gone. A failure that breaks
- * a connection is reported to the EP (ep_dto_failed). Caller holds the EVD's lock.
- */
+/* What became of a completion (dto_complete.h). */
 #define DTO_EVENT  1u
 #define DTO_NOTIFY 2u		/* the event may wake a sleeper */
 #define DTO_SLOT   4u		/* the wr_id is an SRQ slot: back with the event, or now */
-unsigned dto_complete(struct dapl_evd *evd, const struct ib_completion *completion,
-		      DAT_EVENT *event);
 /*
  * It belongs to an EP whose connection is not yet announced on this EVD. Caller holds the EVD's
  * lock.

@@ -20,15 +20,21 @@ static inline void dto_fill(struct dapl_evd *evd, struct dapl_ep *ep, DAT_DTO_CO
 	data->status = status;
 	data->transfered_length = length;
 	data->operation = operation;
+	if (__builtin_constant_p(rmr_context) && !rmr_context) {
+		memset(&data->rmr_context, 0, sizeof(*event) - offsetof(DAT_EVENT, event_data) -
+		       offsetof(DAT_DTO_COMPLETION_EVENT_DATA, rmr_context));
+		return;
+	}
 	data->rmr_context = rmr_context;
 	memset(data + 1, 0, sizeof(*event) - offsetof(DAT_EVENT, event_data) - sizeof(*data));
 }
 
 /* Messages, and behind them in the counters their bytes. */
-static inline void dto_count_received(struct dapl_ep *ep, DAT_EP_COUNTERS which, uint64_t length)
+static inline void dto_count_received(struct dapl_ep *ep, DAT_EP_COUNTERS which, uint64_t messages,
+				      uint64_t bytes)
 {
-	ep_count_locked(ep, which, 1);
-	ep_count_locked(ep, which + 1, length);
+	ep_count_locked(ep, which, messages);
+	ep_count_locked(ep, which + 1, bytes);
 }
 
 /* Of the InfiniBand extensions: a request of theirs, or a receive that came with immediate data. */

@@ -17,9 +17,30 @@ static DAT_IB_EXT_TYPE type_of(uint32_t operation)
 		return DAT_IB_RDMA_WRITE_IMMED_DATA;
 	case DAT_IB_DTO_RECV_MSG_IMMED:
 		return DAT_IB_RECV_IMMED_DATA;
+	case DAT_IB_DTO_SEND_UD:
+		return DAT_IB_UD_SEND;
+	case DAT_IB_DTO_RECV_UD:
+	case DAT_IB_DTO_RECV_UD_IMMED:
+		return DAT_IB_UD_RECV;
 	default:
 		return DAT_IB_RDMA_WRITE_IMMED;
 	}
+}
+
+static uint32_t received_as(const struct dapl_ep *ep, const struct ib_completion *completion)
+{
+	if (ep->datagrams)
+		return completion->flags & IB_WITH_IMMEDIATE ? DAT_IB_DTO_RECV_UD_IMMED
+							     : DAT_IB_DTO_RECV_UD;
+	return completion->opcode == IB_RECV_WRITE ? DAT_IB_DTO_RECV_IMMED
+						   : DAT_IB_DTO_RECV_MSG_IMMED;
+}
+
+static DAT_EP_COUNTERS counter_of(uint32_t operation)
+{
+	return operation == DAT_IB_DTO_RECV_IMMED     ? DCNT_EP_RECV_RDMA_IMM
+	       : operation == DAT_IB_DTO_RECV_MSG_IMMED ? DCNT_EP_RECV_IMM
+							: DCNT_EP_RECV_UD;
 }
 
 void dto_fill_extended(struct dapl_evd *evd, struct dapl_ep *ep, const struct dto_slot *slot,
@@ -30,15 +51,14 @@ void dto_fill_extended(struct dapl_evd *evd, struct dapl_ep *ep, const struct dt
 	uint32_t operation = slot->operation, length = slot->length, immediate = 0;
 
 	if (operation == DAT_DTO_RECEIVE) {
-		operation = completion->opcode == IB_RECV_WRITE ? DAT_IB_DTO_RECV_IMMED :
-								  DAT_IB_DTO_RECV_MSG_IMMED;
+		operation = received_as(ep, completion);
 		length = completion->byte_len;
-		immediate = completion->immediate;
-		dto_count_received(ep, operation == DAT_IB_DTO_RECV_IMMED ?
-				   DCNT_EP_RECV_RDMA_IMM : DCNT_EP_RECV_IMM, length);
+		immediate = completion->flags & IB_WITH_IMMEDIATE ? completion->immediate : 0;
+		if (completion->status == DAT_DTO_SUCCESS)
+			dto_count_received(ep, counter_of(operation), 1, length);
 	}
 	if (completion->status != DAT_DTO_SUCCESS)
-		length = 0;
+		length = immediate = 0;
 	dto_fill(evd, ep, slot->cookie, completion->status, length, operation, 0, event);
 	event->event_number = (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT;
 	data->type = type_of(operation);

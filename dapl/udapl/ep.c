@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Endpoints: where the state is kept, reset, and the end. */
-#include "dapl/udapl/ep.h"
+#include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/provider.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -21,6 +21,9 @@ bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event)
 		atomic_store_explicit(&ep->unannounced, false, memory_order_release);
 	/* release: who sees the new state sees what led to it, the QP above all */
 	atomic_store_explicit(&ep->state, next, memory_order_release);
+	lock_take(&ep->post_lock);
+	ep_requests_bound_locked(ep);
+	lock_give(&ep->post_lock);
 	return true;
 }
 
@@ -47,7 +50,7 @@ void ep_dispose(struct dapl_ep *ep)
 
 static void busy_begin_locked(struct dapl_ep *ep)
 {
-	while (ep->busy)
+	while (ep->busy || ep->leaving)
 		pthread_cond_wait(&ep->idle, &ep->lock);
 	ep->busy = true;
 }
@@ -55,6 +58,18 @@ static void busy_begin_locked(struct dapl_ep *ep)
 static void busy_end_locked(struct dapl_ep *ep)
 {
 	ep->busy = false;
+	pthread_cond_broadcast(&ep->idle);
+}
+
+void ep_conn_destroy_locked(struct dapl_ep *ep, struct ib_conn *conn)
+{
+	if (!conn)
+		return;
+	ep->leaving++;
+	pthread_mutex_unlock(&ep->lock);
+	ib_conn_destroy(conn);
+	pthread_mutex_lock(&ep->lock);
+	ep->leaving--;
 	pthread_cond_broadcast(&ep->idle);
 }
 
@@ -105,10 +120,11 @@ static void ep_still(struct dapl_ep *ep, struct ib_conn *conn)
  */
 static DAT_RETURN ep_refresh(struct dapl_ep *ep, struct ib_conn *conn, enum ep_event event)
 {
+	struct ep_qp_parts parts = { .qp = NULL };
 	DAT_RETURN status;
 
 	ep_still(ep, conn);
-	status = ep->pz ? ep_qp_renew(ep) : DAT_SUCCESS;
+	status = ep->pz ? ep_qp_renew(ep, &parts) : DAT_SUCCESS;
 	/* once more: the old QP may have reported while it was flushed */
 	ep_silence(ep);
 
@@ -117,6 +133,8 @@ static DAT_RETURN ep_refresh(struct dapl_ep *ep, struct ib_conn *conn, enum ep_e
 		forget_connection_locked(ep);
 		atomic_store(&ep->reports, 0);
 		ep_set_state_locked(ep, event);
+		if (parts.qp)
+			ep_qp_install_locked(ep, &parts);
 	}
 	busy_end_locked(ep);
 	pthread_mutex_unlock(&ep->lock);
@@ -128,20 +146,22 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 	struct dapl_ep *ep = ep_from(handle);
 	struct ib_conn *conn;
 	DAT_EP_STATE state;
+	DAT_RETURN status;
 
-	if (!ep)
+	if (!ep || !ep_lock(ep))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	pthread_mutex_lock(&ep->lock);
 	busy_begin_locked(ep);
 	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
 	if (state != DAT_EP_STATE_DISCONNECTED) {
 		busy_end_locked(ep);
-		pthread_mutex_unlock(&ep->lock);
+		ep_unlock(ep);
 		return state == DAT_EP_STATE_UNCONNECTED ? DAT_SUCCESS : ep_state_error(state);
 	}
 	conn = conn_take_locked(ep);
 	pthread_mutex_unlock(&ep->lock);
-	return ep_refresh(ep, conn, EP_RESET);
+	status = ep_refresh(ep, conn, EP_RESET);
+	obj_release(&ep->obj);
+	return status;
 }
 
 /*
@@ -182,6 +202,7 @@ void ep_destroy(struct dapl_ep *ep)
 
 	ib_conn_destroy(attempt);
 	ep_still(ep, conn);
+	ud_peers_free(ep);
 	obj_hide(&ep->obj, OBJ_EP);
 	ep_qp_destroy(ep);
 	ep_silence(ep);
@@ -194,20 +215,20 @@ DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
 	DAT_EP_STATE state;
 	bool retired;
 
-	if (!ep)
+	if (!ep || !ep_lock(ep))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	pthread_mutex_lock(&ep->lock);
 	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
 	if (state == DAT_EP_STATE_RESERVED || state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
 	    state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING) {
-		pthread_mutex_unlock(&ep->lock);
+		ep_unlock(ep);
 		return ep_state_error(state);
 	}
-	retired = obj_retire(&ep->obj);
-	pthread_mutex_unlock(&ep->lock);
+	retired = obj_retire_in_use(&ep->obj);
+	ep_unlock(ep);
 	/* somebody else is freeing it */
 	if (!retired)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	obj_wait_unused(&ep->obj);
 	ep_destroy(ep);
 	return DAT_SUCCESS;
 }

@@ -17,9 +17,12 @@ struct dapl_ep {
 	struct obj obj;
 	/* data path: set at creation and reset, when nobody posts */
 	struct ib_qp *qp;
+	struct ib_qp_posts posts;	/* of it */
 	struct ib_qp_caps caps;		/* granted; the queue-full boundary is attr's */
 	struct dto_ring request, recv;
+	uint32_t longest;		/* segment that the device carries; constant */
 	struct lock post_lock, recv_lock;	/* serialise posts of one side */
+	bool datagrams;				/* service type UD: see ep_ud.h; constant */
 	_Atomic DAT_EP_STATE state;	/* written under lock by ep_set_state_locked only */
 
 	/*
@@ -39,11 +42,13 @@ struct dapl_ep {
 	bool default_depths;
 	DAT_COUNT read_in, read_out;
 
+	TAILQ_HEAD(ud_peers, dapl_ud_peer) peers;	/* of datagrams */
 	LIST_HEAD(, dapl_rmr) rmrs;	/* bound through it, with its scope; rmr_lock */
 
 	pthread_mutex_t lock;
-	pthread_cond_t idle;		/* `busy` went */
+	pthread_cond_t idle;		/* `busy` or `leaving` went */
 	bool busy;			/* a reset or free has it, without the lock at times */
+	unsigned leaving;		/* connections that are not its own any more, but may still use its QP */
 	struct ib_conn *conn;		/* the current attempt or connection */
 	struct dapl_cr *cr;		/* the request it is meant for, only to be compared */
 	DAT_CONN_QUAL qual;		/* as the consumer gave it, for dup_connect */
@@ -84,9 +89,34 @@ static inline struct dapl_ep *ep_from(DAT_EP_HANDLE handle)
 	return obj_from(handle, OBJ_EP);
 }
 
+/*
+ * An attribute as posts read it: without a lock, while a change of the EP may store another value.
+ */
+#define EP_ATTR(ep, name) __atomic_load_n(&(ep)->attr.name, __ATOMIC_RELAXED)
+#define EP_INLINE(ep) __atomic_load_n(&(ep)->caps.inline_data, __ATOMIC_RELAXED)
+#define EP_ATTR_SET(ep, name, value) __atomic_store_n(&(ep)->attr.name, value, __ATOMIC_RELAXED)
+
+/*
+ * For a call on the EP: it stays, and is locked, until ep_unlock. false: it is being freed, and
+ * the handle is none. Nothing but such calls holds EPs.
+ */
+static inline bool ep_lock(struct dapl_ep *ep)
+{
+	if (!obj_hold(&ep->obj))
+		return false;
+	pthread_mutex_lock(&ep->lock);
+	return true;
+}
+
+static inline void ep_unlock(struct dapl_ep *ep)
+{
+	pthread_mutex_unlock(&ep->lock);
+	obj_release(&ep->obj);
+}
+
 static inline void ep_count_locked(struct dapl_ep *ep, DAT_EP_COUNTERS which, uint64_t more)
 {
-	counter_add_locked(&ep->counters.value[which], more);
+	ep->counters.value[which] += more;
 }
 
 static inline enum evd_stream ep_recv_stream(const struct dapl_ep *ep)
@@ -118,7 +148,8 @@ void ep_attr_default(const struct dapl_ia *ia, const struct dapl_evd *recv,
 bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request,
 		   bool srq);
 bool ep_attr_type_known(const DAT_EP_ATTR *attr);
-bool ep_attr_supported(const DAT_EP_ATTR *attr);
+bool ep_attr_supported(const struct dapl_ia *ia, const DAT_EP_ATTR *attr);
+bool ep_attr_is_datagram(const DAT_EP_ATTR *attr);
 /* Puts a number to the RDMA segment counts that were left to us. */
 void ep_attr_complete(const struct dapl_ia *ia, DAT_EP_ATTR *attr);
 /*
@@ -126,6 +157,13 @@ void ep_attr_complete(const struct dapl_ia *ia, DAT_EP_ATTR *attr);
  * per post.
  */
 DAT_COMPLETION_FLAGS ep_request_class(DAT_COMPLETION_FLAGS flags);
+
+/*
+ * How far posts may go the plain way (ep_post.h): as far as there is room, or nowhere, as state
+ * and QP have it. Caller holds that side's post lock.
+ */
+void ep_requests_bound_locked(struct dapl_ep *ep);
+void ep_recvs_bound_locked(struct dapl_ep *ep);
 
 /* The one place where a state is stored. false: the event means nothing in the present state. */
 bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event);
@@ -176,7 +214,9 @@ struct ib_qp *ep_qp_swap_locked(struct dapl_ep *ep, const struct ep_config *conf
  */
 DAT_RETURN ep_qp_create_locked(struct dapl_ep *ep);
 /* What the old QP flushes reaches the EVDs first, within about a second. */
-DAT_RETURN ep_qp_renew(struct dapl_ep *ep);
+DAT_RETURN ep_qp_renew(struct dapl_ep *ep, struct ep_qp_parts *parts);
+/* The new one, once the EP is in the state that its QP is in. */
+void ep_qp_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts);
 void ep_qp_destroy(struct dapl_ep *ep);		/* what was not yet taken from the CQs is dropped */
 /* Moves what the CQs of the EP hold into its EVDs. */
 void ep_drain(struct dapl_ep *ep);
@@ -204,8 +244,14 @@ void ep_silence(struct dapl_ep *ep);
 
 /* The step of the present state at `deadline` (ep_timer.c). */
 void ep_timer_arm_locked(struct dapl_ep *ep, uint64_t deadline);
+void ep_timer_disarm_locked(struct dapl_ep *ep);	/* that state has none */
 
 /* Connections (ep_conn.c; the locking rules stand at its top). */
+/*
+ * ib_conn_destroy of one that was the EP's, or NULL, outside the event thread: the lock is given back meanwhile, and no
+ * reset or free touches the QP that an upcall of the connection may be bringing up.
+ */
+void ep_conn_destroy_locked(struct dapl_ep *ep, struct ib_conn *conn);
 void ep_conn_upcall(void *owner, struct ib_conn *conn, enum ib_conn_event event,
 		    const void *data, uint32_t size);
 /*
@@ -235,6 +281,8 @@ void ep_room(struct dapl_evd *evd);
 void ep_notice_queue_locked(struct dapl_ep *ep);
 void ep_notice_cancel(struct dapl_ep *ep);
 void ep_notice_run(struct dapl_ia *ia);
+/* When a device that has said nothing until then is not expected to. */
+uint64_t ep_last_wqe_deadline(const struct dapl_ep *ep);
 
 /*
  * The request that an EP of an RSP is for, or that an EP was made for (ep_request.c). false: the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Endpoint attributes: the defaults, and what a device can satisfy. */
+#include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/ep.h"
 
 #define DEFAULT_DTOS  16
@@ -96,6 +97,14 @@ static bool list_valid(DAT_COUNT count, const DAT_NAMED_ATTR *list)
 	return count >= 0 && (!count || list);
 }
 
+/* A datagram is one packet, and reads nothing. */
+static bool service_valid(const struct ib_attr *device, const DAT_EP_ATTR *attr)
+{
+	return !ep_attr_is_datagram(attr) || !device->datagrams ||
+	       (attr->max_message_size <= device->mtu && !attr->max_rdma_read_in &&
+		!attr->max_rdma_read_out);
+}
+
 /*
  * With an SRQ the receive counts size nothing: max_recv_dtos is only stored, max_recv_iov is
  * ignored. The service type and named attributes that nobody knows are the caller's, which
@@ -113,6 +122,7 @@ bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv,
 	       attr->max_message_size <= device->max_message &&
 	       attr->max_rdma_size <= device->max_message &&
 	       attr->qos == DAT_QOS_BEST_EFFORT &&
+	       service_valid(device, attr) &&
 	       within(attr->max_rdma_read_in, device->max_read_in) &&
 	       within(attr->max_rdma_read_out, device->max_read_out) &&
 	       (attr->srq_soft_hw == DAT_HW_DEFAULT || !attr->srq_soft_hw) &&
@@ -122,15 +132,19 @@ bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv,
 	       list_valid(attr->ep_provider_specific_count, attr->ep_provider_specific);
 }
 
-/* UD is the one service type that exists and that we lack; no named attribute is known. */
-bool ep_attr_supported(const DAT_EP_ATTR *attr)
+/* UD is for devices that have it; no named attribute is known. */
+bool ep_attr_supported(const struct dapl_ia *ia, const DAT_EP_ATTR *attr)
 {
-	return attr->service_type == DAT_SERVICE_TYPE_RC &&
+	return (!ep_attr_is_datagram(attr) || ia->attr->datagrams) &&
 	       attr->ep_transport_specific_count <= 0 && attr->ep_provider_specific_count <= 0;
 }
 
 bool ep_attr_type_known(const DAT_EP_ATTR *attr)
 {
-	return attr->service_type == DAT_SERVICE_TYPE_RC ||
-	       attr->service_type == DAT_SERVICE_TYPE_EXTENSION_BASE;
+	return attr->service_type == DAT_SERVICE_TYPE_RC || ep_attr_is_datagram(attr);
+}
+
+bool ep_attr_is_datagram(const DAT_EP_ATTR *attr)
+{
+	return (int)attr->service_type == (int)DAT_IB_SERVICE_TYPE_UD;
 }

@@ -15,9 +15,9 @@
  *  - ib_conn_destroy, which waits for a running upcall, which waits for the lock. Who takes
  *    ep->conn out under the lock owns it and destroys it after giving the lock back; the upcall
  *    that comes meanwhile finds another connection in the EP, or none, and drops what it came
- *    with.
- *  - ib_timer_cancel, which waits for the timer's call. Timers are left to run out; only reset
- *    and free cancel them.
+ *    with. Until it is over it may use the QP, so reset and free wait for that (`leaving`).
+ *  - ib_timer_cancel, which waits for the timer's call. Only reset and free cancel timers; where
+ *    nothing is left to wait for they are disarmed, or run out.
  *  - the wait for flushed work, nor ib_qp_destroy, which waits for an upcall of the device. Such
  *    an upcall takes no lock of an EP all the same (ep_report.c). Reset and free give the lock
  *    back in their middle; `busy` keeps the EP theirs.
@@ -74,18 +74,35 @@ static bool is_attempt(DAT_EP_STATE state)
 	       state == DAT_EP_STATE_COMPLETION_PENDING;
 }
 
+/*
+ * From here on the device is told of each receive that is posted. Of those that came between the
+ * error of the QP and the state it is told once more.
+ */
+static void recvs_end(struct dapl_ep *ep)
+{
+	lock_take(&ep->recv_lock);
+	ep_recvs_bound_locked(ep);
+	lock_give(&ep->recv_lock);
+	if (ep->qp)
+		ib_qp_error(ep->qp);
+}
+
 struct ib_conn *ep_end_locked(struct dapl_ep *ep, DAT_EVENT_NUMBER event, const void *data,
 			      uint32_t size)
 {
 	DAT_EP_STATE was = atomic_load_explicit(&ep->state, memory_order_relaxed);
 	struct ib_conn *conn = NULL;
+	DAT_EP_STATE next;
 
-	if (!ep_set_state_locked(ep, EP_ENDED))
+	if (!ep_next(was, EP_ENDED, &next))
 		return NULL;
-	ep->was_up |= was != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-	ep->error_since = clock_now();
+	/* Before the state in which requests are taken to be flushed. */
 	if (ep->qp)
 		ib_qp_error(ep->qp);
+	ep_set_state_locked(ep, EP_ENDED);
+	recvs_end(ep);
+	ep->was_up |= was != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	ep->error_since = clock_now();
 	/* What finished before the end precedes its event (DAT 2.0, event streams). */
 	ep_drain(ep);
 	rmr_ep_ended(ep);
@@ -114,6 +131,7 @@ static void established_locked(struct dapl_ep *ep, const void *data, uint32_t si
 		return;
 	ia_count(ep->obj.ia, active ? DCNT_IA_CM_REP_RX : DCNT_IA_CM_RTU_RX);
 	ia_count(ep->obj.ia, active ? DCNT_IA_CM_ACTIVE_EST : DCNT_IA_CM_PASSIVE_EST);
+	ep_timer_disarm_locked(ep);
 	ep->was_up = true;
 	ep->last_wqe_due = ep->srq && ep->recv_evd;
 	ep->local_port = ib_conn_local_port(ep->conn);

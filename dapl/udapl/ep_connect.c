@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The active side: an attempt begun, by qualifier, like another endpoint, or by socket address. */
 #include <string.h>
+#include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/provider.h"
 #include "dapl/udapl/sp.h"
 #include "util/clock.h"
@@ -59,7 +60,10 @@ static void set_port(struct sockaddr_storage *address, uint16_t port)
 static DAT_RETURN private_check(const struct dapl_ep *ep, DAT_COUNT size, const void *data,
 				DAT_RETURN_SUBTYPE size_arg, DAT_RETURN_SUBTYPE data_arg)
 {
-	if (size < 0 || (uint32_t)size > ep->obj.ia->attr->max_private_connect)
+	const struct ib_attr *attr = ep->obj.ia->attr;
+	uint32_t most = ep->datagrams ? attr->max_private_resolve : attr->max_private_connect;
+
+	if (size < 0 || (uint32_t)size > most)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, size_arg);
 	if (size && !data)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, data_arg);
@@ -136,11 +140,15 @@ static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
 {
 	DAT_RETURN status;
 
-	pthread_mutex_lock(&ep->lock);
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	status = start_check_locked(ep);
-	if (status == DAT_SUCCESS)
+	if (status == DAT_SUCCESS && ep->datagrams)
+		status = ud_resolve_locked(ep, &attempt->remote, attempt->data,
+					   (uint32_t)attempt->size);
+	else if (status == DAT_SUCCESS)
 		status = start_locked(ep, attempt);
-	pthread_mutex_unlock(&ep->lock);
+	ep_unlock(ep);
 	return status;
 }
 
@@ -179,12 +187,13 @@ static DAT_RETURN dup_read(struct dapl_ep *dup, struct attempt *attempt)
 {
 	DAT_EP_STATE state;
 
-	pthread_mutex_lock(&dup->lock);
+	if (!ep_lock(dup))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	state = atomic_load_explicit(&dup->state, memory_order_relaxed);
 	attempt->remote = dup->remote;
 	attempt->qual = dup->qual;
 	attempt->comm = dup->comm;
-	pthread_mutex_unlock(&dup->lock);
+	ep_unlock(dup);
 	return state == DAT_EP_STATE_CONNECTED ? DAT_SUCCESS : ep_state_error(state);
 }
 

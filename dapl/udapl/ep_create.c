@@ -62,6 +62,7 @@ static void attr_take(struct dapl_ep *ep, const struct ep_parts *parts, const DA
 		ep->attr = *attr;
 	else
 		ep_attr_default(parts->ia, parts->recv, parts->request, &ep->attr);
+	ep->datagrams = ep_attr_is_datagram(&ep->attr);
 	ep->default_depths = !attr;
 	ep->read_in = ep->attr.max_rdma_read_in;
 	ep->read_out = ep->attr.max_rdma_read_out;
@@ -71,12 +72,6 @@ static void attr_take(struct dapl_ep *ep, const struct ep_parts *parts, const DA
 	if (ep->srq)
 		ep->attr.max_recv_iov = ep->srq->attr.max_recv_iov;
 	ep_attr_complete(ep->obj.ia, &ep->attr);
-}
-
-static void address_copy(struct sockaddr_storage *to, const struct sockaddr *from)
-{
-	memcpy(to, from, from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-						       sizeof(struct sockaddr_in));
 }
 
 /*
@@ -96,8 +91,11 @@ static DAT_RETURN ep_build(const struct ep_parts *parts, const DAT_EP_ATTR *attr
 	}
 	pthread_mutex_init(&new->lock, NULL);
 	pthread_cond_init(&new->idle, NULL);
+	TAILQ_INIT(&new->peers);
 	new->deadline = CLOCK_NEVER;
 	new->srq = parts->srq;
+	new->longest = parts->ia->attr->max_message < UINT32_MAX ?
+		       (uint32_t)parts->ia->attr->max_message : UINT32_MAX;
 	address_copy(&new->local, ib_device_address(parts->ia->device));
 	attr_take(new, parts, attr);
 	if (parts->pz && obj_hold(&parts->pz->obj))
@@ -138,7 +136,7 @@ DAT_RETURN dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE rec
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
 	if (attr && !ep_attr_type_known(attr))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	if (attr && !ep_attr_supported(attr))
+	if (attr && !ep_attr_supported(parts.ia, attr))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (attr && !ep_attr_valid(parts.ia, attr, parts.recv, parts.request, false))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
@@ -180,7 +178,7 @@ static DAT_RETURN srq_attr_check(const struct ep_parts *parts, const DAT_EP_ATTR
 	if (!ep_attr_type_known(attr) ||
 	    !ep_attr_valid(parts->ia, attr, parts->recv, parts->request, true))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-	if (!ep_attr_supported(attr))
+	if (!ep_attr_supported(parts->ia, attr))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return DAT_SUCCESS;
 }

@@ -44,6 +44,7 @@ static void mark_locked(struct dapl_ep *ep)
 			/* release: whoever counts what is outstanding sees the slot */
 			atomic_store_explicit(&ring->posted, posted + 1, memory_order_release);
 			ep->marked = true;
+			ep_requests_bound_locked(ep);
 		}
 	}
 	lock_give(&ep->post_lock);
@@ -103,9 +104,12 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 
-	pthread_mutex_lock(&ep->lock);
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ep_count_locked(ep, DCNT_EP_DISCONNECT, 1);
 	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+	if (ep->datagrams)		/* nothing is connected */
+		state = DAT_EP_STATE_DISCONNECTED;
 	switch ((int)state) {
 	case DAT_EP_STATE_DISCONNECTED:
 		break;
@@ -123,7 +127,7 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	default:
 		status = ep_state_error(state);
 	}
-	pthread_mutex_unlock(&ep->lock);
-	ib_conn_destroy(conn);
+	ep_conn_destroy_locked(ep, conn);
+	ep_unlock(ep);
 	return status;
 }

@@ -117,11 +117,15 @@ static DAT_RETURN config_make(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	if (!handles_take(ep, mask, param, config))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	attr_merge(ep, mask, param, &config->attr);
+	/* what it is made for it stays */
+	if (ep_attr_type_known(&config->attr) &&
+	    config->attr.service_type != ep->attr.service_type)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!ep_attr_type_known(&config->attr) ||
 	    !ep_attr_valid(ep->obj.ia, &config->attr, config->recv_evd, config->request_evd,
 			   ep->srq))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (!ep_attr_supported(&config->attr))
+	if (!ep_attr_supported(ep->obj.ia, &config->attr))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	/* empty lists that are not kept */
 	config->attr.ep_transport_specific = NULL;
@@ -249,11 +253,14 @@ DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 	if (mask & ~(ALWAYS_OPEN | NAMED | DAT_EP_FIELD_PZ_HANDLE))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 
+	if (!obj_hold(&ep->obj))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	pthread_mutex_lock(&ep->obj.ia->lock);
 	pthread_mutex_lock(&ep->lock);
 	status = modify_locked(ep, mask, param, &old);
 	pthread_mutex_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->obj.ia->lock);
 	ib_qp_destroy(old);
+	obj_release(&ep->obj);
 	return status;
 }

@@ -7,8 +7,20 @@
 /*
  * Consumers pair the notices with the terminal events by position, so a notice waits for those
  * before it.
+ *
+ * Not each device says that a QP in error gave its last buffer back (rdma_rxe does not). The first
+ * time it has a second to; when that went by in vain, later QPs get only the time that a flush
+ * takes, until the device does say it.
  */
-#define NOTICE_WAIT (1 * NSEC_PER_SEC)
+#define NOTICE_WAIT  (1 * NSEC_PER_SEC)
+#define SILENT_WAIT  (100 * NSEC_PER_MSEC)
+
+uint64_t ep_last_wqe_deadline(const struct dapl_ep *ep)
+{
+	bool silent = atomic_load_explicit(&ep->obj.ia->last_wqe_silent, memory_order_relaxed);
+
+	return ep->error_since + (silent ? SILENT_WAIT : NOTICE_WAIT);
+}
 
 /* Order: after EP locks, before that of the async EVD. */
 static pthread_mutex_t notices_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,14 +36,18 @@ void ep_notice_queue_locked(struct dapl_ep *ep)
 	TAILQ_INSERT_TAIL(&notices, ep, notice);
 	pthread_mutex_unlock(&notices_lock);
 	/* For the device that never says it. */
-	ep_timer_arm_locked(ep, ep->error_since + NOTICE_WAIT);
+	ep_timer_arm_locked(ep, ep_last_wqe_deadline(ep));
+}
+
+static bool was_said(const struct dapl_ep *ep)
+{
+	return atomic_load_explicit(&ep->reports, memory_order_relaxed) & EP_REPORT_LAST_WQE;
 }
 
 /* The device said it, or had its time to. */
 static bool is_ready(const struct dapl_ep *ep)
 {
-	return atomic_load_explicit(&ep->reports, memory_order_relaxed) & EP_REPORT_LAST_WQE ||
-	       clock_now() >= ep->error_since + NOTICE_WAIT;
+	return was_said(ep) || clock_now() >= ep_last_wqe_deadline(ep);
 }
 
 static struct dapl_ep *first_of(const struct dapl_ia *ia)
@@ -52,6 +68,7 @@ void ep_notice_run(struct dapl_ia *ia)
 	while ((ep = first_of(ia)) && is_ready(ep)) {
 		TAILQ_REMOVE(&notices, ep, notice);
 		ep->last_wqe_queued = false;
+		atomic_store_explicit(&ia->last_wqe_silent, !was_said(ep), memory_order_relaxed);
 		async_post_last_wqe(ep);
 	}
 	pthread_mutex_unlock(&notices_lock);

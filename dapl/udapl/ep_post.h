@@ -11,6 +11,7 @@
 
 /* What the entries have in common is compiled into each of them, for its own constants. */
 #define PART static inline __attribute__((always_inline))
+#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* UNSIGNALLED is for endpoints that announced it, for that side, at their creation. */
@@ -19,6 +20,40 @@ static inline bool flags_valid(DAT_COMPLETION_FLAGS flags, unsigned always,
 {
 	return !((unsigned)flags &
 		 ~(always | ((unsigned)attr & DAT_COMPLETION_UNSIGNALLED_FLAG)));
+}
+
+/*
+ * Nearly every post has one segment and no flag, finds its lock free and room in a queue that may be
+ * posted to. It goes the plain way (ep_post.c), which looks at just that, in whatever order, and does
+ * nothing when something else is the case. Then the post goes the other way (ep_post_other.c): all
+ * checks one after the other, as DAT orders them, and whatever they allow.
+ *
+ * What of it is constant between two events is put into one number, `plain_until` of the ring:
+ * ep_requests_bound_locked says from the room seen last, from state and QP, how far `posted` may get
+ * the plain way. Whoever changes one of them, or posts by the other way, has it found anew.
+ */
+PART bool is_plain(DAT_COUNT count, const DAT_LMR_TRIPLET *segments, DAT_COMPLETION_FLAGS flags)
+{
+	return !(((unsigned)count ^ 1u) | (unsigned)flags) && segments;
+}
+
+PART bool is_bound(const struct dto_ring *ring, uint32_t posted)
+{
+	return (int32_t)(posted - ring->plain_until) >= 0;
+}
+
+DAT_RETURN ep_post_send_other(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
+			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN ep_post_rdma_other(struct dapl_ep *ep, unsigned op, DAT_COUNT count,
+			      const DAT_LMR_TRIPLET *segments, DAT_DTO_COOKIE cookie,
+			      const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN ep_post_recv_other(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
+			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+
+PART uint8_t operation_of(unsigned op)
+{
+	return op == IB_OP_SEND ? DAT_DTO_SEND :
+	       op == IB_OP_WRITE ? DAT_DTO_RDMA_WRITE : DAT_DTO_RDMA_READ;
 }
 
 PART uint32_t room_of(const struct dto_ring *ring, uint32_t posted)
@@ -82,43 +117,46 @@ PART unsigned request_begin(struct dto_ring *ring, uint32_t posted, unsigned op,
 }
 
 /* What the device said of it. */
-PART DAT_RETURN request_end(struct dto_ring *ring, uint32_t posted, DAT_RETURN status)
+PART DAT_RETURN request_end(struct dapl_ep *ep, uint32_t posted, DAT_RETURN status)
 {
+	struct dto_ring *ring = &ep->request;
+
 	if (unlikely(status != DAT_SUCCESS)) {
 		ring->signalled = posted - ring->depth;	/* the next one will be */
 		return status;
 	}
 	/* release: whoever counts what is outstanding sees the slot */
 	atomic_store_explicit(&ring->posted, posted + 1, memory_order_release);
+	ep_requests_bound_locked(ep);
 	return DAT_SUCCESS;
 }
 
-/* The device took it. A send that invalidates is a send; binds are not counted. */
-PART void request_count_locked(struct dapl_ep *ep, unsigned op, uint64_t length)
+/* `requests` and their bytes. A send that invalidates is a send; binds are not counted. */
+PART void request_count_locked(struct dapl_ep *ep, unsigned op, uint64_t requests, uint64_t length)
 {
 	switch (op) {
 	case IB_OP_SEND:
 	case IB_OP_SEND_INV:
-		ep_count_locked(ep, DCNT_EP_POST_SEND, 1);
+		ep_count_locked(ep, DCNT_EP_POST_SEND, requests);
 		ep_count_locked(ep, DCNT_EP_POST_SEND_DATA, length);
 		break;
 	case IB_OP_WRITE:
-		ep_count_locked(ep, DCNT_EP_POST_WRITE, 1);
+		ep_count_locked(ep, DCNT_EP_POST_WRITE, requests);
 		ep_count_locked(ep, DCNT_EP_POST_WRITE_DATA, length);
 		break;
 	case IB_OP_WRITE_IMM:
-		ep_count_locked(ep, DCNT_EP_POST_WRITE_IMM, 1);
+		ep_count_locked(ep, DCNT_EP_POST_WRITE_IMM, requests);
 		ep_count_locked(ep, DCNT_EP_POST_WRITE_IMM_DATA, length);
 		break;
 	case IB_OP_READ:
-		ep_count_locked(ep, DCNT_EP_POST_READ, 1);
+		ep_count_locked(ep, DCNT_EP_POST_READ, requests);
 		ep_count_locked(ep, DCNT_EP_POST_READ_DATA, length);
 		break;
 	case IB_OP_SWAP:
-		ep_count_locked(ep, DCNT_EP_POST_CMP_SWAP, 1);
+		ep_count_locked(ep, DCNT_EP_POST_CMP_SWAP, requests);
 		break;
 	case IB_OP_ADD:
-		ep_count_locked(ep, DCNT_EP_POST_FETCH_ADD, 1);
+		ep_count_locked(ep, DCNT_EP_POST_FETCH_ADD, requests);
 		break;
 	}
 }
@@ -130,15 +168,24 @@ PART void request_count_locked(struct dapl_ep *ep, unsigned op, uint64_t length)
  */
 bool request_make_room_locked(struct dapl_ep *ep, uint32_t posted, uint32_t wanted);
 
-/* E(INVALID_STATE, ...) unless connected, or disconnected, to be flushed. */
+/* E(INVALID_STATE, ...); of an endpoint of datagrams, which has no connection, E(INVALID_HANDLE, EP). */
+DAT_RETURN request_refused(const struct dapl_ep *ep, DAT_EP_STATE state);
+
+/* request_refused unless connected, or disconnected, to be flushed. */
 static inline DAT_RETURN request_state(struct dapl_ep *ep)
 {
 	/* acquire: the QP of that state is seen with it */
 	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
 
 	return unlikely(state != DAT_EP_STATE_CONNECTED) && state != DAT_EP_STATE_DISCONNECTED ?
-	       ep_state_error(state) : DAT_SUCCESS;
+	       request_refused(ep, state) : DAT_SUCCESS;
 }
+
+/*
+ * What the consumer is told when the device does not take a request: between the check of the state
+ * and the post the EP may have got a QP that takes none yet.
+ */
+DAT_RETURN request_not_taken(struct dapl_ep *ep, DAT_RETURN status);
 
 /*
  * A request of one of the uncommon kinds, its arguments checked. `post` hands it to the device:
@@ -154,7 +201,8 @@ struct ep_work {
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
 	uint64_t operand, swap;		/* of an atomic */
-	uint32_t word;			/* immediate data, or the key to invalidate */
+	uint32_t word;			/* immediate data, the key to invalidate, or a QP number */
+	struct dapl_ud_peer *peer;	/* of a datagram */
 	DAT_RETURN (*post)(struct ib_qp *qp, unsigned request, uint64_t wr_id,
 			   const struct ep_work *work);
 };

@@ -22,11 +22,11 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT cou
 	if (!invalidate)
 		return dapl_ep_post_send(handle, count, segments, cookie, flags);
 	/* A negative count is a large one. */
-	if (work.count > (unsigned)ep->attr.max_request_iov)
+	if (work.count > (unsigned)EP_ATTR(ep, max_request_iov))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (count && !segments)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (!flags_valid(flags, FLAGS_REQUEST, ep->attr.request_completion_flags))
+	if (!flags_valid(flags, FLAGS_REQUEST, EP_ATTR(ep, request_completion_flags)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	return ep_work_post(ep, &work, DAT_INVALID_ARG3);
 }

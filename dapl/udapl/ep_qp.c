@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The QP of an endpoint: made from its attributes, emptied into the EVDs, replaced, destroyed. */
 #include <limits.h>
+#include <string.h>
 #include <time.h>
 #include "dapl/udapl/ep.h"
 #include "dapl/udapl/provider.h"
@@ -22,13 +23,25 @@ struct ep_config ep_config_of(const struct dapl_ep *ep)
 				   .attr = ep->attr };
 }
 
+/* Posts may read it now; the queues that they find have the EP's lock in between. */
+static void attr_set_locked(struct dapl_ep *ep, const DAT_EP_ATTR *attr)
+{
+	enum { WORDS = sizeof(*attr) / sizeof(uint32_t) };
+	uint32_t from[WORDS], *to = (uint32_t *)(void *)&ep->attr;
+	unsigned i;
+
+	memcpy(from, attr, sizeof(from));
+	for (i = 0; i < WORDS; i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
 void ep_config_set_locked(struct dapl_ep *ep, const struct ep_config *config)
 {
 	ep->pz = config->pz;
 	ep->recv_evd = config->recv_evd;
 	ep->request_evd = config->request_evd;
 	ep->connect_evd = config->connect_evd;
-	ep->attr = config->attr;
+	attr_set_locked(ep, &config->attr);
 }
 
 static struct ib_qp_caps caps_wanted(const struct dapl_ep *ep, const struct ep_config *config)
@@ -57,16 +70,19 @@ static DAT_COUNT granted(uint32_t value)
 /* A query shows what the device gave, and the full queue is that of the query. */
 static void caps_store(struct dapl_ep *ep, const struct ib_qp_caps *caps)
 {
-	DAT_EP_ATTR *attr = &ep->attr;
-
-	ep->caps = *caps;
+	ep->caps.send_wr = caps->send_wr;
+	ep->caps.recv_wr = caps->recv_wr;
+	ep->caps.send_sge = caps->send_sge;
+	ep->caps.recv_sge = caps->recv_sge;
+	/* posts read it without a lock */
+	__atomic_store_n(&ep->caps.inline_data, caps->inline_data, __ATOMIC_RELAXED);
 	if (ep->request_evd) {
-		attr->max_request_dtos = granted(caps->send_wr);
-		attr->max_request_iov = granted(caps->send_sge);
+		EP_ATTR_SET(ep, max_request_dtos, granted(caps->send_wr));
+		EP_ATTR_SET(ep, max_request_iov, granted(caps->send_sge));
 	}
 	if (ep->recv_evd && !ep->srq) {
-		attr->max_recv_dtos = granted(caps->recv_wr);
-		attr->max_recv_iov = granted(caps->recv_sge);
+		EP_ATTR_SET(ep, max_recv_dtos, granted(caps->recv_wr));
+		EP_ATTR_SET(ep, max_recv_iov, granted(caps->recv_sge));
 	}
 }
 
@@ -96,7 +112,8 @@ static DAT_RETURN qp_make(struct dapl_ep *ep, const struct ep_config *config,
 	if (status == DAT_SUCCESS)
 		status = side_cq(ia, config->recv_evd, &recv_cq);
 	if (status == DAT_SUCCESS)
-		status = ib_qp_create(config->pz->pd, send_cq, recv_cq, srq, caps, ep, &new);
+		status = (ep->datagrams ? ib_qp_create_datagram : ib_qp_create)(
+			config->pz->pd, send_cq, recv_cq, srq, caps, ep, &new);
 	if (status != DAT_SUCCESS)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	status = qp_table_set(ia, ib_qp_num(new), ep);
@@ -163,9 +180,13 @@ static void parts_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *p
 	ep->recv = parts->recv;
 	dto_ring_name(&ep->request, DTO_REQUEST, &ep->obj);
 	dto_ring_name(&ep->recv, DTO_RECV, &ep->obj);
-	if (parts->qp)
+	if (parts->qp) {
 		caps_store(ep, &parts->caps);
+		ep->posts = ib_qp_posts(parts->qp);
+	}
 	ep->qp = parts->qp;
+	ep_requests_bound_locked(ep);
+	ep_recvs_bound_locked(ep);
 	post_locks_give(ep);
 	if (ep->qp)
 		log_at(LOG_TRACE, "ep %p: qp 0x%x, %u requests, %u receives, %u bytes inline",
@@ -192,14 +213,19 @@ static struct ib_qp *qp_take(struct dapl_ep *ep)
 	post_locks_take(ep);
 	qp = ep->qp;
 	ep->qp = NULL;
+	ep_requests_bound_locked(ep);
+	ep_recvs_bound_locked(ep);
 	post_locks_give(ep);
 	return qp;
 }
 
+/* A post that comes now finds no QP, and looks at the ring for it. */
 static void rings_free(struct dapl_ep *ep)
 {
+	post_locks_take(ep);
 	dto_ring_free(&ep->request, ep->request_evd);
 	dto_ring_free(&ep->recv, ep->recv_evd);
+	post_locks_give(ep);
 }
 
 void ep_drain(struct dapl_ep *ep)
@@ -234,7 +260,7 @@ static bool holds_buffers(struct dapl_ep *ep)
 	return ep->srq && ep->recv_evd && ep->was_up &&
 	       /* acquire: what the device completed before it said so is found in the CQ */
 	       !(atomic_load_explicit(&ep->reports, memory_order_acquire) & EP_REPORT_LAST_WQE) &&
-	       clock_now() < ep->error_since + FLUSH_WAIT;
+	       clock_now() < ep_last_wqe_deadline(ep);
 }
 
 static bool flushed(struct dapl_ep *ep)
@@ -295,27 +321,25 @@ void ep_qp_destroy(struct dapl_ep *ep)
  * The new QP is made before the old one goes, so that it has another number: the peer's CM may
  * still know the old one as stale. A device that has no QP to spare gets its old one back first.
  */
-DAT_RETURN ep_qp_renew(struct dapl_ep *ep)
+DAT_RETURN ep_qp_renew(struct dapl_ep *ep, struct ep_qp_parts *parts)
 {
 	struct ep_config config = ep_config_of(ep);
-	struct ep_qp_parts parts = { .qp = NULL };
 	struct ib_qp *old = qp_take(ep);
-	DAT_RETURN status;
 
+	*parts = (struct ep_qp_parts){ .qp = NULL };
 	if (old) {
 		qp_flush(ep, old, flushed);
-		ep_qp_prepare(ep, &config, &parts);
+		ep_qp_prepare(ep, &config, parts);
 		qp_hide(ep, old);
 		rings_free(ep);
 		ib_qp_destroy(old);
 	}
-	status = parts.qp ? DAT_SUCCESS : ep_qp_prepare(ep, &config, &parts);
-	if (status != DAT_SUCCESS)
-		return status;
-	pthread_mutex_lock(&ep->lock);
-	parts_install_locked(ep, &parts);
-	pthread_mutex_unlock(&ep->lock);
-	return DAT_SUCCESS;
+	return parts->qp ? DAT_SUCCESS : ep_qp_prepare(ep, &config, parts);
+}
+
+void ep_qp_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts)
+{
+	parts_install_locked(ep, parts);
 }
 
 struct ib_qp *ep_qp_swap_locked(struct dapl_ep *ep, const struct ep_config *config,

@@ -16,7 +16,8 @@ DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	if (!mask)
 		return DAT_SUCCESS;
 
-	pthread_mutex_lock(&ep->lock);
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	*param = (DAT_EP_PARAM){
 		.ia_handle = ia_handle(ep->obj.ia),
 		.ep_state = atomic_load_explicit(&ep->state, memory_order_relaxed),
@@ -32,7 +33,7 @@ DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		.srq_handle = ep->srq,
 		.ep_attr = ep->attr,
 	};
-	pthread_mutex_unlock(&ep->lock);
+	ep_unlock(ep);
 	return DAT_SUCCESS;
 }
 
@@ -47,7 +48,8 @@ DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOO
 
 	if (!ep)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	pthread_mutex_lock(&ep->lock);
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ep_drain(ep);
 	if (state)
 		*state = atomic_load_explicit(&ep->state, memory_order_relaxed);
@@ -55,7 +57,7 @@ DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOO
 		*recv_idle = dto_ring_outstanding(&ep->recv) ? DAT_FALSE : DAT_TRUE;
 	if (request_idle)
 		*request_idle = dto_ring_outstanding(&ep->request) ? DAT_FALSE : DAT_TRUE;
-	pthread_mutex_unlock(&ep->lock);
+	ep_unlock(ep);
 	return DAT_SUCCESS;
 }
 
@@ -67,12 +69,13 @@ DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *buffers, DAT_COUN
 
 	if (!ep)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	pthread_mutex_lock(&ep->lock);
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ep->srq) {
 		ep_drain(ep);
 		posted = (DAT_COUNT)dto_ring_outstanding(&ep->recv);
 	}
-	pthread_mutex_unlock(&ep->lock);
+	ep_unlock(ep);
 	if (buffers)
 		*buffers = posted;
 	if (span)

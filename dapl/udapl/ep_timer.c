@@ -32,6 +32,12 @@ static void timer_call(struct ib_timer *timer)
 	ep_notice_run(ia);
 }
 
+void ep_timer_disarm_locked(struct dapl_ep *ep)
+{
+	ep->deadline = CLOCK_NEVER;
+	ib_timer_disarm(ep->obj.ia->device, &ep->timer);
+}
+
 void ep_timer_arm_locked(struct dapl_ep *ep, uint64_t deadline)
 {
 	ep->deadline = deadline;

@@ -8,6 +8,13 @@ static bool is_inline(const struct dapl_ep *ep, unsigned op, uint64_t length)
 	return is_message(op) && length <= ep->caps.inline_data;
 }
 
+DAT_RETURN request_not_taken(struct dapl_ep *ep, DAT_RETURN status)
+{
+	DAT_RETURN state = request_state(ep);
+
+	return state == DAT_SUCCESS ? status : state;
+}
+
 static DAT_RETURN work_locked(struct dapl_ep *ep, const struct ep_work *work, uint64_t length)
 {
 	struct dto_ring *ring = &ep->request;
@@ -24,12 +31,23 @@ static DAT_RETURN work_locked(struct dapl_ep *ep, const struct ep_work *work, ui
 	ring->slots[posted & ring->mask].special |= work->special;
 	if (is_inline(ep, work->op, length))
 		ib |= IB_POST_INLINE;
-	status = request_end(ring, posted, work->post(ep->qp, work->op | ib,
-						      ring->base | (posted & ring->mask),
-						      work));
-	if (status == DAT_SUCCESS)
-		request_count_locked(ep, work->op, length);
-	return status;
+	status = request_end(ep, posted, work->post(ep->qp, work->op | ib,
+						    ring->base | (posted & ring->mask), work));
+	if (status != DAT_SUCCESS)
+		return status;
+	if (work->peer) {
+		ep_count_locked(ep, DCNT_EP_POST_SEND_UD, 1);
+		ep_count_locked(ep, DCNT_EP_POST_SEND_UD_DATA, length);
+	} else {
+		request_count_locked(ep, work->op, 1, length);
+	}
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN request_refused(const struct dapl_ep *ep, DAT_EP_STATE state)
+{
+	return ep->datagrams ? DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
+			     : ep_state_error(state);
 }
 
 DAT_RETURN ep_work_post(struct dapl_ep *ep, const struct ep_work *work, DAT_UINT32 segments)
@@ -41,7 +59,8 @@ DAT_RETURN ep_work_post(struct dapl_ep *ep, const struct ep_work *work, DAT_UINT
 
 	if (list.length > ep->obj.ia->attr->max_message)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, segments);
-	status = request_state(ep);
+	/* datagrams go without a connection */
+	status = work->peer ? DAT_SUCCESS : request_state(ep);
 	if (status != DAT_SUCCESS)
 		return status;
 	if (list.empty) {
@@ -51,7 +70,8 @@ DAT_RETURN ep_work_post(struct dapl_ep *ep, const struct ep_work *work, DAT_UINT
 	lock_take(&ep->post_lock);
 	status = work_locked(ep, &packed, list.length);
 	lock_give(&ep->post_lock);
-	return status;
+	/* datagrams go whatever the state */
+	return status == DAT_SUCCESS || work->peer ? status : request_not_taken(ep, status);
 }
 
 DAT_RETURN ep_work_post_word(struct ib_qp *qp, unsigned request, uint64_t wr_id,

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/dto.h"
 #include "dapl/udapl/evd.h"
@@ -61,9 +62,10 @@ DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 	new->qlen = qlen;
 	new->flags = flags;
 	new->enabled = true;
-	new->spin = (uint64_t)setting_for_ia(ia->name, ia->attr->device_name, SET_SPIN_US) *
-		    NSEC_PER_USEC;
+	new->spin = (uint64_t)ia_setting(ia, SET_SPIN_US) * NSEC_PER_USEC;
+	new->policy = (DAT_EV_WAIT_POLICY)ia_setting(ia, SET_WAIT_POLICY);
 	new->last_ring = &dto_no_ring;
+	new->channel = -1;
 	new->no_cq = !(flags & (unsigned)FLAGS_WITH_CQ);
 	new->merged = !new->no_cq && flags & DAT_EVD_CONNECTION_FLAG;
 	status = evd_build(new);
@@ -71,6 +73,7 @@ DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 		evd_destroy(new);
 		return status;
 	}
+	new->channel = new->cq ? ib_cq_fd(new->cq) : -1;
 	obj_publish(&new->obj, OBJ_EVD);
 	*evd = new;
 	return DAT_SUCCESS;
@@ -103,7 +106,8 @@ static void wait_out(struct dapl_evd *evd)
 /* Accepts a half-built one. When the device keeps the CQ the EVD is as before. */
 static DAT_RETURN evd_end(struct dapl_evd *evd)
 {
-	DAT_RETURN status;
+	struct ib_cq *cq;
+	int fd;
 
 	lock_take(&evd->lock);
 	evd->dying = true;
@@ -111,25 +115,28 @@ static DAT_RETURN evd_end(struct dapl_evd *evd)
 	wait_out(evd);
 	evd_pause_cno(evd);
 
+	/* Who still has the handle finds neither events nor a CQ to look for some. */
 	lock_take(&evd->lock);
 	if (evd->ring)
 		evd_discard_locked(evd);
 	evd->due = 0;
+	cq = evd->cq;
+	evd->cq = NULL;
 	lock_give(&evd->lock);
-	status = ib_cq_destroy(evd->cq);
-
-	lock_take(&evd->lock);
-	if (status != DAT_SUCCESS) {
+	if (ib_cq_destroy(cq) != DAT_SUCCESS) {
+		lock_take(&evd->lock);
+		evd->cq = cq;
 		evd->dying = false;
 		lock_give(&evd->lock);
 		evd_resume_cno(evd);
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 	}
-	evd->cq = NULL;
-	lock_give(&evd->lock);
 	evd_leave_cno(evd);
 	free(evd->ring);
 	evd->ring = NULL;
+	fd = atomic_exchange(&evd->fd, 0);
+	if (fd)
+		close(fd - 1);
 	wakefd_close(&evd->wake);
 	wakefd_close(&evd->left);
 	return DAT_SUCCESS;
@@ -144,10 +151,10 @@ void evd_destroy(struct dapl_evd *evd)
 	obj_hide(&evd->obj, OBJ_EVD);
 	/*
 	 * Endpoints of another IA may send their connection events here: what they post is
-	 * dropped.
+	 * dropped. Its poll sets may ask it: it has nothing.
 	 */
 	lock_take(&evd->lock);
-	referred = evd->dto_streams || evd->other_streams;
+	referred = evd->dto_streams || evd->other_streams || evd->sets;
 	evd->dying = true;
 	evd->zombie = referred;
 	lock_give(&evd->lock);
@@ -264,7 +271,9 @@ static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	lock_take(&evd->lock);
 	evd->unwaitable = unwaitable;
-	wake = evd->waiter && unwaitable;
+	wake = unwaitable && (evd->waiter || evd->watched);
+	if (unwaitable)
+		evd->watched = 0;
 	lock_give(&evd->lock);
 	if (wake)
 		wakefd_raise(&evd->wake);

@@ -3,6 +3,7 @@
 #ifndef DAPL_EVD_H
 #define DAPL_EVD_H
 
+#include <dat2/dat_event_extensions.h>
 #include "dapl/udapl/cno.h"
 #include "dapl/udapl/dto.h"
 #include "util/lock.h"
@@ -33,8 +34,8 @@ struct evd_entry {
 struct dapl_evd {
 	struct obj obj;			/* users: EPs (one per stream), service points, IAs */
 	struct lock lock;		/* all below unless said; only SRQ locks are inside it */
-	struct ib_cq *cq;		/* constant; NULL without DTO or RMR_BIND flag */
-	uint64_t spin;			/* nanoseconds before a first sleep; constant */
+	struct ib_cq *cq;		/* NULL without DTO or RMR_BIND flag, and when it ends */
+	uint64_t spin;			/* nanoseconds of looking before a first sleep */
 	DAT_EVD_FLAGS flags;		/* constant */
 	DAT_COUNT qlen;			/* the largest threshold, and room for software events */
 	struct evd_entry *ring;
@@ -60,24 +61,40 @@ struct dapl_evd {
 	bool zombie;			/* destroyed by an abrupt close, others refer to it */
 	bool overflowed;		/* this episode's overflow was reported */
 	bool room_wanted;		/* an event was refused: one that leaves is news */
-	unsigned due;			/* what evd_unlock has to see to: */
-#define EVD_DUE_ROOM   1u		/* async_room and ep_room */
-#define EVD_DUE_BROKEN 2u		/* the CQ failed: news for the async EVD */
-#define EVD_DUE_TRIGGER 4u		/* evd_trigger */
-#define EVD_DUE_UNREADY 8u		/* evd_unready */
+	union {
+		struct {
+			unsigned due;		/* what evd_unlock has to see to: */
+#define EVD_DUE_ROOM   1u			/* async_room and ep_room */
+#define EVD_DUE_BROKEN 2u			/* the CQ failed: news for the async EVD */
+#define EVD_DUE_TRIGGER 4u			/* evd_trigger */
+#define EVD_DUE_UNREADY 8u			/* evd_unready */
+			bool late;		/* an event of an earlier arming may still come */
+			bool moderated;		/* the CQ was asked to fire after several */
+			unsigned char class;	/* enum evd_class; EVD_THRESHOLD is 0 */
+			bool unused;
+		};
+		uint64_t unsettled;	/* none of these: an arming is the CQ's alone */
+	};
 	bool may_return;		/* a notification event came since the decision to sleep */
 	bool news;			/* one entered the ring since the last look for the CNO */
-	bool armed;			/* the CQ reports its next completion to the waiter */
+	bool armed;			/* the CQ, and no event of it was read since */
+	bool armed_narrow;		/* for solicited completions only */
+	unsigned char idle_arms;	/* since the channel was looked at */
 	DAT_COUNT need;			/* the waiter's threshold */
-	struct wakefd wake;		/* raised by software events, set_unwaitable, free */
+	DAT_COUNT watched;		/* `wake` is to be raised once so many are pending; 0: never */
+	DAT_EV_WAIT_POLICY policy;
+	struct wakefd wake;		/* raised by software events, set_unwaitable, signals, free */
+	atomic_int fd;			/* the consumer's, made when asked for; + 1 */
+	bool thread_reads;		/* the event thread reads the channel; `attaching` */
+	int channel;			/* that its CNO watches; -1: none; `attaching` */
 	struct wakefd left;		/* raised by a waiter that leaves a dying EVD */
 	struct dapl_cno *cno;		/* both locks; see cno.h */
 	TAILQ_ENTRY(dapl_evd) cno_link, ready_link;	/* the CNO's lock */
 	struct evd_counters counters;
-	/* stream agreement */
-	enum evd_class class;
+	/* stream agreement; and `class` */
 	unsigned dto_streams;		/* request and recv streams attached */
 	unsigned other_streams;		/* connection, CR, async */
+	unsigned sets;			/* poll sets it is in */
 };
 
 static inline struct dapl_evd *evd_from(DAT_EVD_HANDLE handle)
@@ -87,7 +104,7 @@ static inline struct dapl_evd *evd_from(DAT_EVD_HANDLE handle)
 
 static inline void evd_tally_locked(struct dapl_evd *evd, DAT_EVD_COUNTERS which)
 {
-	counter_add_locked(&evd->counters.value[which], 1);
+	evd->counters.value[which]++;
 }
 
 DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
@@ -113,32 +130,47 @@ DAT_COUNT evd_count_locked(const struct dapl_evd *evd);	/* after a drain: the pe
  * none.
  */
 bool evd_take_locked(struct dapl_evd *evd, DAT_EVENT *event);
+/* A dequeue whatever there is, or is not, in the way; the precise error. */
+DAT_RETURN evd_dequeue_special_locked(struct dapl_evd *evd, DAT_EVENT *event);
 bool evd_take_uncommon_locked(struct dapl_evd *evd, unsigned made, DAT_EVENT *event);
 
-/* The CQ's next; counts when the device is asked. */
-static inline const struct ib_completion *evd_cq_next_locked(struct dapl_evd *evd)
+/* Somebody sleeps and has enough to be woken for: the caller raises `wake` once it gave the lock back. */
+static inline bool evd_wakes_locked(struct dapl_evd *evd)
 {
-	bool asked = ib_cq_store_is_empty(evd->cq);
-	const struct ib_completion *completion = ib_cq_next(evd->cq);
-
-	if (asked)
-		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL);
-	if (asked && completion)
-		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL_FOUND);
-	return completion;
+	if (evd->waiter)
+		return evd->may_return && evd_count_locked(evd) >= evd->need;
+	if (!evd->watched || evd_count_locked(evd) < evd->watched)
+		return false;
+	evd->watched = 0;
+	return true;
 }
 
-/* The same for an EVD with nothing special: most completions make one event and need no more. */
-static inline bool evd_take_plain_locked(struct dapl_evd *evd, DAT_EVENT *event)
-{
-	const struct ib_completion *completion = evd_cq_next_locked(evd);
-	unsigned made;
+/* What waits look at besides (evd_wait.c). */
+DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold);
 
-	if (!completion)
-		return false;
-	made = dto_complete(evd, completion, event);
-	return __builtin_expect(made == (DTO_EVENT | DTO_NOTIFY), 1) ||
-	       evd_take_uncommon_locked(evd, made, event);
+/*
+ * evd_arm.c: from now on the CQ fires for what completes; all that did complete is in the ring. Arms
+ * only if it has to.
+ */
+DAT_RETURN evd_arm_cq_locked(struct dapl_evd *evd, bool solicited);
+/* Once more, if it is armed: what it is armed for, or the CQ itself, is another one. */
+void evd_rearm_locked(struct dapl_evd *evd);
+/*
+ * The CQ fired, and its event was read. true: the CNO is to be told. *wake: `wake` is to be raised
+ * once the lock is given back.
+ */
+bool evd_fired_locked(struct dapl_evd *evd, bool *wake);
+/* Reads from the channel what is left of earlier armings. No EVD lock is held. */
+bool evd_collect(struct dapl_evd *evd);
+bool evd_may_have_fired_locked(struct dapl_evd *evd);	/* looks: evd_collect is worth it */
+DAT_RETURN evd_arm(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold);
+int evd_fd(struct dapl_evd *evd);			/* -1 with errno */
+/* A dequeue would return something, or tell of the EVD's end. Leaves `due` to the next evd_unlock. */
+bool evd_has_news(struct dapl_evd *evd);
+/* Uses up a signal. */
+static inline bool evd_take_signal(struct dapl_evd *evd)
+{
+	return wakefd_take_signal(&evd->wake);
 }
 
 void evd_discard_locked(struct dapl_evd *evd);	/* all that could be taken, SRQ slots given back */
@@ -167,5 +199,7 @@ enum evd_stream { EVD_STREAM_REQUEST, EVD_STREAM_RECV, EVD_STREAM_SRQ_RECV, EVD_
  */
 bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags);
 void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags);
+bool evd_join_set(struct dapl_evd *evd);	/* false: it is being freed */
+void evd_leave_set(struct dapl_evd *evd);
 
 #endif

@@ -3,10 +3,12 @@
 #include "dapl/udapl/cno.h"
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/provider.h"
+#include "util/log.h"
 
 /*
- * Held by whoever attaches or detaches an EVD or ends its CQ, so that a CQ is watched exactly while
- * its EVD has a CNO. Before all locks of CNOs; no upcall takes it.
+ * Held by whoever attaches or detaches an EVD, ends its CQ, or gives a CNO its first agent, so that
+ * the CNO's descriptor knows the channels of its EVDs, and the event thread those of CNOs with
+ * agents. Before all locks of CNOs; no upcall takes it.
  */
 static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
 
@@ -34,7 +36,7 @@ static struct dapl_cno *cno_lock_of(struct dapl_evd *evd)
 
 /* ---- triggers ---- */
 
-static bool may_trigger_locked(const struct dapl_evd *evd)
+bool evd_may_trigger_locked(const struct dapl_evd *evd)
 {
 	return evd->cno && evd->enabled && !evd->waiter && !evd->dying;
 }
@@ -42,16 +44,15 @@ static bool may_trigger_locked(const struct dapl_evd *evd)
 void evd_arm_locked(struct dapl_evd *evd)
 {
 	/* A failure was logged; what is pending is still counted, and the next call arms again. */
-	if (evd->cq && !evd->broken && may_trigger_locked(evd))
-		ib_cq_arm(evd->cq, evd->class == EVD_SOLICITED);
+	if (evd->cq && evd_may_trigger_locked(evd))
+		evd_arm_cq_locked(evd, false);
 }
 
 void evd_look_locked(struct dapl_evd *evd, DAT_COUNT known)
 {
-	if (!may_trigger_locked(evd))
+	if (!evd_may_trigger_locked(evd))
 		return;
 	evd_arm_locked(evd);
-	evd_drain_locked(evd);
 	evd->news = false;
 	if (evd_count_locked(evd) > known)
 		evd->due |= EVD_DUE_TRIGGER;
@@ -64,52 +65,44 @@ static void look(struct dapl_evd *evd)
 	evd_unlock(evd);
 }
 
-/*
- * Re-arm, then trigger: what completes while the consumer empties the EVD fires again. Of those
- * that are here only one that notifies makes a trigger; on an EVD of class SOLICITED the device
- * has chosen.
- */
 void evd_completion_upcall(void *owner)
 {
 	struct dapl_evd *evd = owner;
 	bool wake;
 
 	lock_take(&evd->lock);
-	wake = evd->waiter;
-	if (wake) {
-		evd->armed = false;
-		evd->may_return |= evd->class == EVD_SOLICITED;
-	} else if (may_trigger_locked(evd)) {
-		evd_arm_locked(evd);
-		evd_drain_locked(evd);
-		if (evd->queued && (evd->news || evd->class == EVD_SOLICITED))
-			evd->due |= EVD_DUE_TRIGGER;
-		evd->news = false;
-	}
+	if (evd_fired_locked(evd, &wake))
+		evd->due |= EVD_DUE_TRIGGER;
 	evd_unlock(evd);
 	if (wake)
 		wakefd_raise(&evd->wake);
 }
 
-void evd_trigger(struct dapl_evd *evd)
+void evd_trigger_locked(struct dapl_evd *evd, struct dapl_cno *cno)
 {
-	struct dapl_cno *cno = cno_lock_of(evd);
 	bool triggers, was;
 
-	if (!cno)
-		return;
 	lock_take(&evd->lock);
 	was = evd->ready;
 	/* Nobody needs to know of what somebody has taken meanwhile. */
 	triggers = evd->enabled && !evd->dying && (evd->queued || evd->broken);
 	evd->ready |= triggers;
 	lock_give(&evd->lock);
-	if (triggers) {
-		if (!was)
-			TAILQ_INSERT_TAIL(&cno->ready, evd, ready_link);
-		cno_show_locked(cno);
-		cno_agent_trigger_locked(cno, evd);
-	}
+	if (!triggers)
+		return;
+	if (!was)
+		TAILQ_INSERT_TAIL(&cno->ready, evd, ready_link);
+	cno_agent_trigger_locked(cno, evd);
+}
+
+void evd_trigger(struct dapl_evd *evd)
+{
+	struct dapl_cno *cno = cno_lock_of(evd);
+
+	if (!cno)
+		return;
+	evd_trigger_locked(evd, cno);
+	cno_show_locked(cno);
 	pthread_mutex_unlock(&cno->lock);
 }
 
@@ -148,6 +141,9 @@ static bool attach(struct dapl_evd *evd, struct dapl_cno *cno)
 		lock_take(&evd->lock);
 		evd->cno = cno;
 		lock_give(&evd->lock);
+		cno_changed_locked(cno);
+	} else {
+		cno_fd_remove_locked(cno, evd);
 	}
 	pthread_mutex_unlock(&cno->lock);
 	return alive;
@@ -159,15 +155,19 @@ static void detach(struct dapl_evd *evd, bool freed)
 	bool was_ready;
 
 	pthread_mutex_lock(&cno->lock);
+	cno_fd_remove_locked(cno, evd);
 	lock_take(&evd->lock);
 	was_ready = evd->ready;
 	evd->ready = false;
 	evd->cno = NULL;
 	lock_give(&evd->lock);
+	if (cno->poll_next == evd)
+		cno->poll_next = TAILQ_NEXT(evd, cno_link);
 	TAILQ_REMOVE(&cno->evds, evd, cno_link);
 	if (was_ready)
 		TAILQ_REMOVE(&cno->ready, evd, ready_link);
 	cno_agent_forget_locked(cno, evd);
+	cno_changed_locked(cno);
 	if (freed && TAILQ_EMPTY(&cno->evds))
 		cno_dismiss_locked(cno);
 	else
@@ -176,18 +176,94 @@ static void detach(struct dapl_evd *evd, bool freed)
 	obj_release(&cno->obj);
 }
 
-/* The new one is held before the old one is left; `attaching` is held. */
+/* ---- who reads the channel; `attaching` is held ---- */
+
+static void thread_stops(struct dapl_evd *evd)
+{
+	if (evd->thread_reads)
+		ib_cq_unwatch(evd->cq);
+	evd->thread_reads = false;
+}
+
+static DAT_RETURN thread_reads(struct dapl_evd *evd)
+{
+	DAT_RETURN status = DAT_SUCCESS;
+
+	if (evd->channel >= 0 && !evd->thread_reads)
+		status = ib_cq_watch(evd->cq);
+	if (status == DAT_SUCCESS)
+		evd->thread_reads = evd->channel >= 0;
+	return status;
+}
+
+static DAT_RETURN listen_to(struct dapl_evd *evd, struct dapl_cno *cno)
+{
+	DAT_RETURN status = DAT_SUCCESS;
+
+	if (evd->channel < 0)
+		return DAT_SUCCESS;
+	if (!cno_fd_add(cno, evd))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	if (atomic_load(&cno->serviced))
+		status = thread_reads(evd);
+	if (status != DAT_SUCCESS) {
+		pthread_mutex_lock(&cno->lock);
+		cno_fd_remove_locked(cno, evd);
+		pthread_mutex_unlock(&cno->lock);
+	}
+	return status;
+}
+
+DAT_RETURN evd_serve_agents(struct dapl_cno *cno)
+{
+	DAT_RETURN status = DAT_SUCCESS;
+	struct dapl_evd *evd;
+
+	pthread_mutex_lock(&attaching);
+	if (!atomic_load(&cno->serviced)) {
+		TAILQ_FOREACH(evd, &cno->evds, cno_link)
+			if (status == DAT_SUCCESS)
+				status = thread_reads(evd);
+		if (status == DAT_SUCCESS) {
+			ib_alarm_add(cno->obj.ia->device, &cno->alarm, cno_agent_on_alarm);
+			atomic_store(&cno->serviced, true);
+		} else {
+			TAILQ_FOREACH(evd, &cno->evds, cno_link)
+				thread_stops(evd);
+		}
+	}
+	pthread_mutex_unlock(&attaching);
+	return status;
+}
+
+static bool is_dying(struct dapl_evd *evd)
+{
+	bool dying;
+
+	lock_take(&evd->lock);
+	dying = evd->dying;
+	lock_give(&evd->lock);
+	return dying;
+}
+
+/*
+ * The new one is held before the old one is left; `attaching` is held. An EVD that ends leaves its
+ * CNO itself, and by then nobody reads its channel.
+ */
 static DAT_RETURN change(struct dapl_evd *evd, struct dapl_cno *cno)
 {
 	struct dapl_cno *old = evd->cno;
 	DAT_RETURN status = DAT_SUCCESS;
+	bool dying = is_dying(evd);
 
+	if (cno && dying)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	if (old == cno)
 		return DAT_SUCCESS;
 	if (cno && !obj_hold(&cno->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
-	if (cno && !old && evd->cq)
-		status = ib_cq_watch(evd->cq);
+	if (cno)
+		status = listen_to(evd, cno);
 	if (status != DAT_SUCCESS) {
 		obj_release(&cno->obj);
 		return status;
@@ -198,8 +274,8 @@ static DAT_RETURN change(struct dapl_evd *evd, struct dapl_cno *cno)
 		obj_release(&cno->obj);
 		status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	}
-	if (!evd->cno && evd->cq)
-		ib_cq_unwatch(evd->cq);
+	if (!evd->cno || !atomic_load(&evd->cno->serviced))
+		thread_stops(evd);
 	return status;
 }
 
@@ -226,16 +302,22 @@ void evd_leave_cno(struct dapl_evd *evd)
 void evd_pause_cno(struct dapl_evd *evd)
 {
 	pthread_mutex_lock(&attaching);
-	if (evd->cq)
-		ib_cq_unwatch(evd->cq);
+	thread_stops(evd);
+	if (evd->cno) {
+		pthread_mutex_lock(&evd->cno->lock);
+		cno_fd_remove_locked(evd->cno, evd);
+		pthread_mutex_unlock(&evd->cno->lock);
+	}
+	evd->channel = -1;
 	pthread_mutex_unlock(&attaching);
 }
 
 void evd_resume_cno(struct dapl_evd *evd)
 {
 	pthread_mutex_lock(&attaching);
-	if (evd->cno && evd->cq)
-		ib_cq_watch(evd->cq);
+	evd->channel = evd->cq ? ib_cq_fd(evd->cq) : -1;
+	if (evd->cno && listen_to(evd, evd->cno) != DAT_SUCCESS)
+		log_at(LOG_ERROR, "evd %p: its CNO hears of no completions", (void *)evd);
 	pthread_mutex_unlock(&attaching);
 	look(evd);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The queue of an EVD: how events enter it, in which order, and how they leave. */
-#include "dapl/udapl/ep.h"
+#include "dapl/udapl/evd_take.h"
 #include "dapl/udapl/provider.h"
 
 DAT_COUNT evd_count_locked(const struct dapl_evd *evd)
@@ -89,7 +89,7 @@ void evd_drain(struct dapl_evd *evd)
 
 	lock_take(&evd->lock);
 	evd_drain_locked(evd);
-	wake = evd->waiter && evd->may_return && evd_count_locked(evd) >= evd->need;
+	wake = evd_wakes_locked(evd);
 	evd_unlock(evd);
 	if (wake)
 		wakefd_raise(&evd->wake);
@@ -142,13 +142,12 @@ bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 	room = evd->software < (uint32_t)evd->qlen;
 	if (room)
 		push_locked(evd, event);
-	if (room && is_connection_event(event))
+	if (room && is_connection_event(event)) {
 		evd_tally_locked(evd, DCNT_EVD_CONN_CALLBACK);
-	else
-		evd->room_wanted = true;
-	if (room && is_connection_event(event))
 		announce_locked(evd, event);
-	wake = evd->waiter && evd->may_return && evd_count_locked(evd) >= evd->need;
+	}
+	evd->room_wanted |= !room;
+	wake = evd_wakes_locked(evd);
 	evd_unlock(evd);
 	if (wake)
 		wakefd_raise(&evd->wake);
@@ -234,8 +233,7 @@ bool evd_take_locked(struct dapl_evd *evd, DAT_EVENT *event)
 	return made & DTO_EVENT;
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_special_locked(struct dapl_evd *evd,
-								   DAT_EVENT *event)
+DAT_RETURN evd_dequeue_special_locked(struct dapl_evd *evd, DAT_EVENT *event)
 {
 	if (evd->waiter)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
@@ -248,10 +246,20 @@ static __attribute__((noinline)) DAT_RETURN dequeue_special_locked(struct dapl_e
 	return DAT_ERROR(DAT_INVALID_STATE, 0);
 }
 
+/* With anything but a completion at hand. Caller holds the lock, which is given back. */
+static __attribute__((noinline)) DAT_RETURN dequeue_special(struct dapl_evd *evd, DAT_EVENT *event)
+{
+	DAT_RETURN status = evd_dequeue_special_locked(evd, event);
+
+	evd_tally_locked(evd, status == DAT_SUCCESS ? DCNT_EVD_DEQUEUE_FOUND :
+						      DCNT_EVD_DEQUEUE_NOT_FOUND);
+	evd_unlock(evd);
+	return status;
+}
+
 DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
 	struct dapl_evd *evd = handle;
-	DAT_RETURN status;
 
 	if (__builtin_expect(!obj_is(handle, OBJ_EVD), 0))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
@@ -259,24 +267,18 @@ DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 
 	lock_take(&evd->lock);
-	evd_tally_locked(evd, DCNT_EVD_DEQUEUE);
-	if (__builtin_expect(!evd->special, 1)) {
-		if (__builtin_expect(evd_take_plain_locked(evd, event), 1)) {
-			evd_tally_locked(evd, DCNT_EVD_DEQUEUE_FOUND);
-			lock_give(&evd->lock);
-			return DAT_SUCCESS;
-		}
-		if (__builtin_expect(!ib_cq_failed(evd->cq), 1)) {
-			evd_tally_locked(evd, DCNT_EVD_DEQUEUE_NOT_FOUND);
-			lock_give(&evd->lock);
-			return DAT_QUEUE_EMPTY;	/* no failure: without a class */
-		}
+	if (__builtin_expect(evd->special != 0, 0))
+		return dequeue_special(evd, event);
+	if (__builtin_expect(evd_take_plain_locked(evd, event), 1)) {
+		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_FOUND);
+		lock_give(&evd->lock);
+		return DAT_SUCCESS;
 	}
-	status = dequeue_special_locked(evd, event);
-	evd_tally_locked(evd, status == DAT_SUCCESS ? DCNT_EVD_DEQUEUE_FOUND :
-						      DCNT_EVD_DEQUEUE_NOT_FOUND);
-	evd_unlock(evd);
-	return status;
+	if (__builtin_expect(ib_cq_failed(evd->cq), 0))
+		return dequeue_special(evd, event);
+	evd_tally_locked(evd, DCNT_EVD_DEQUEUE_NOT_FOUND);
+	lock_give(&evd->lock);
+	return DAT_QUEUE_EMPTY;		/* no failure: without a class */
 }
 
 void evd_discard_locked(struct dapl_evd *evd)

@@ -48,6 +48,7 @@ static DAT_RETURN resize(struct dapl_evd *evd, DAT_COUNT qlen)
 {
 	uint32_t completions = 0, size = 1;
 	struct evd_entry *ring, *old;
+	bool wake = false;
 	DAT_RETURN status;
 
 	status = cq_extend(evd, qlen, &completions);
@@ -74,8 +75,14 @@ static DAT_RETURN resize(struct dapl_evd *evd, DAT_COUNT qlen)
 			evd->room_wanted = false;
 			evd->due |= EVD_DUE_ROOM;
 		}
+		/* A device may forget that the CQ was armed. */
+		evd_rearm_locked(evd);
+		evd_drain_locked(evd);
+		wake = evd_wakes_locked(evd);
 	}
 	evd_unlock(evd);
+	if (wake)
+		wakefd_raise(&evd->wake);
 	free(old);
 	return status;
 }
@@ -89,6 +96,9 @@ DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT min_qlen)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	if (min_qlen <= 0 || (uint32_t)min_qlen > evd->obj.ia->attr->max_cqe)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	/* The device is asked without the EVD's lock, and the CQ must stay. */
+	if (!obj_hold(&evd->obj))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 
 	pthread_mutex_lock(&resizing);
 	lock_take(&evd->lock);
@@ -97,5 +107,6 @@ DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT min_qlen)
 	if (status == DAT_SUCCESS)
 		status = resize(evd, min_qlen);
 	pthread_mutex_unlock(&resizing);
+	obj_release(&evd->obj);
 	return status;
 }

@@ -46,17 +46,27 @@ bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 	}
 	/* What the CQ is to report for the CNO depends on the class. */
 	if (changed)
-		evd_arm_locked(evd);
+		evd_rearm_locked(evd);
 	lock_give(&evd->lock);
 	if (!agrees)
 		obj_release(&evd->obj);
 	return agrees;
 }
 
-void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
+/* A reference is gone. The lock is held, and given back. */
+static void release(struct dapl_evd *evd)
 {
 	bool last;
 
+	obj_release(&evd->obj);
+	last = evd->zombie && !evd->dto_streams && !evd->other_streams && !evd->sets;
+	lock_give(&evd->lock);
+	if (last)
+		obj_free(&evd->obj, OBJ_EVD);
+}
+
+void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
+{
 	(void)flags;
 	if (!evd)
 		return;
@@ -65,9 +75,22 @@ void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 		evd->other_streams--;
 	else if (!--evd->dto_streams)
 		evd->class = EVD_THRESHOLD;
-	obj_release(&evd->obj);
-	last = evd->zombie && !evd->dto_streams && !evd->other_streams;
+	release(evd);
+}
+
+bool evd_join_set(struct dapl_evd *evd)
+{
+	if (!obj_hold(&evd->obj))
+		return false;
+	lock_take(&evd->lock);
+	evd->sets++;
 	lock_give(&evd->lock);
-	if (last)
-		obj_free(&evd->obj, OBJ_EVD);
+	return true;
+}
+
+void evd_leave_set(struct dapl_evd *evd)
+{
+	lock_take(&evd->lock);
+	evd->sets--;
+	release(evd);
 }

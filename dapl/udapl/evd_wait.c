@@ -4,21 +4,28 @@
  * EVD.
  */
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
+#include <sched.h>
 #include <string.h>
-#include "dapl/udapl/evd.h"
+#include "dapl/udapl/evd_take.h"
 #include "dapl/udapl/provider.h"
+#include "dapl/udapl/sleep.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 /* One thread inside a wait that does not succeed at once; it owns the EVD's wait right. */
-struct sleeper {
+struct waiter {
 	struct dapl_evd *evd;
-	uint64_t deadline;
-	int cancel_state;		/* the consumer's, in force only while asleep */
-	struct pollfd fds[2];		/* wake, then the channel if there is a CQ */
+	struct sleeper sleeper;		/* on `wake`, and the channel if there is a CQ */
 };
+
+DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
+{
+	if (threshold > 1 && evd->class != EVD_THRESHOLD)
+		return DAT_ERROR(DAT_INVALID_STATE, evd->class == EVD_UNSIGNALLED ?
+				 DAT_INVALID_STATE_EVD_CONFIG_NOTIFY :
+				 DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
+	return DAT_SUCCESS;
+}
 
 static DAT_RETURN check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 {
@@ -30,11 +37,7 @@ static DAT_RETURN check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
 	if (evd->waiter)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
-	if (threshold > 1 && evd->class != EVD_THRESHOLD)
-		return DAT_ERROR(DAT_INVALID_STATE, evd->class == EVD_UNSIGNALLED ?
-				 DAT_INVALID_STATE_EVD_CONFIG_NOTIFY :
-				 DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
-	return DAT_SUCCESS;
+	return evd_check_class_locked(evd, threshold);
 }
 
 static DAT_RETURN take_first_locked(struct dapl_evd *evd, DAT_EVENT *event, DAT_COUNT *more)
@@ -44,10 +47,7 @@ static DAT_RETURN take_first_locked(struct dapl_evd *evd, DAT_EVENT *event, DAT_
 	return DAT_SUCCESS;
 }
 
-/* What a look at the EVD says, WAIT_ON when the thread has to go on waiting. */
-#define WAIT_ON UINT32_MAX
-
-static DAT_RETURN look_locked(const struct sleeper *self, DAT_EVENT *event, DAT_COUNT *more)
+static DAT_RETURN look_locked(const struct waiter *self, DAT_EVENT *event, DAT_COUNT *more)
 {
 	struct dapl_evd *evd = self->evd;
 	bool enough, over;
@@ -62,13 +62,14 @@ static DAT_RETURN look_locked(const struct sleeper *self, DAT_EVENT *event, DAT_
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
 	if (evd->broken && !enough)
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
-	over = self->deadline != CLOCK_NEVER && clock_now() >= self->deadline;
+	over = sleep_is_over(&self->sleeper);
 	if (over && enough)
 		return take_first_locked(evd, event, more);
-	if (over) {
-		*more = evd_count_locked(evd);
+	*more = evd_count_locked(evd);
+	if (over)
 		return DAT_TIMEOUT_EXPIRED;	/* no failure: without a class */
-	}
+	if (evd_take_signal(evd))
+		return DAT_INTERRUPTED_CALL;	/* likewise */
 	return WAIT_ON;
 }
 
@@ -90,31 +91,11 @@ static void leave_cancelled(void *arg)
 	evd_unlock(evd);
 }
 
-/*
- * Cancellation, even an asynchronous one, can hit the thread only in here, where it holds nothing
- * but the wait right.
- */
-static int sleep_cancellable(struct sleeper *self)
-{
-	bool ends = self->deadline != CLOCK_NEVER;
-	struct timespec left = { 0 };
-	int n, error;
-
-	if (ends)
-		left = clock_left(self->deadline);
-	pthread_cleanup_push(leave_cancelled, self->evd);
-	pthread_setcancelstate(self->cancel_state, NULL);
-	n = ppoll(self->fds, self->evd->cq ? 2 : 1, ends ? &left : NULL, NULL);
-	error = n < 0 ? errno : 0;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	pthread_cleanup_pop(0);
-	return error;
-}
-
 /* Sleeps without the lock. WAIT_ON, or how the wait ends. */
-static DAT_RETURN doze_locked(struct sleeper *self, DAT_COUNT *more)
+static DAT_RETURN doze_locked(struct waiter *self, DAT_COUNT *more)
 {
 	struct dapl_evd *evd = self->evd;
+	struct pollfd *fds = self->sleeper.fds;
 	DAT_COUNT missing = evd->need - evd_count_locked(evd);
 	bool fired = false, failed;
 	int error;
@@ -124,18 +105,19 @@ static DAT_RETURN doze_locked(struct sleeper *self, DAT_COUNT *more)
 	 * says itself whether it may end the sleep.
 	 */
 	evd->may_return = false;
+	evd->moderated = evd->cq && missing > 1;
 	evd_tally_locked(evd, DCNT_EVD_WAIT_BLOCKED);
-	self->fds[0].revents = self->fds[1].revents = 0;
+	fds[0].revents = fds[1].revents = 0;
 	evd_unlock(evd);
 	if (evd->cq)
 		ib_cq_moderate(evd->cq, missing > 1 ? (uint32_t)missing : 1);
-	error = sleep_cancellable(self);
-	if (!error && self->fds[1].revents & POLLIN)
+	error = sleep_on(&self->sleeper);
+	if (!error && fds[1].revents & POLLIN)
 		fired = ib_cq_collect(evd->cq);
-	if (!error && self->fds[0].revents & POLLIN)
+	if (!error && fds[0].revents & POLLIN)
 		wakefd_clear(&evd->wake);
 	failed = (error && error != EINTR) ||
-		 (self->fds[0].revents | self->fds[1].revents) & (POLLERR | POLLNVAL);
+		 (fds[0].revents | fds[1].revents) & (POLLERR | POLLNVAL);
 	if (failed)
 		log_at(LOG_ERROR, "evd %p: ppoll: %s", (void *)evd,
 		       error ? strerror(error) : "a descriptor failed");
@@ -158,39 +140,41 @@ static DAT_RETURN doze_locked(struct sleeper *self, DAT_COUNT *more)
 
 /*
  * Looks for a bounded time before the first sleep, which is worth it where a completion is soon
- * and a processor is free.
+ * and a processor is free; without bounds where nobody is to sleep.
  */
-static DAT_RETURN spin_locked(const struct sleeper *self, DAT_EVENT *event, DAT_COUNT *more)
+static DAT_RETURN spin_locked(const struct waiter *self, DAT_EVENT *event, DAT_COUNT *more)
 {
-	uint64_t until = clock_now() + self->evd->spin;
+	struct dapl_evd *evd = self->evd;
+	DAT_EV_WAIT_POLICY policy = evd->policy;
+	uint64_t until = clock_now() + evd->spin;
 	DAT_RETURN status;
 
 	for (;;) {
 		status = look_locked(self, event, more);
-		if (status != WAIT_ON || clock_now() >= until)
+		if (status != WAIT_ON || (policy == DAT_EV_WAIT_BLOCK && clock_now() >= until))
 			return status;
-		evd_unlock(self->evd);
-		cpu_relax();
-		lock_take(&self->evd->lock);
+		evd_unlock(evd);
+		if (policy == DAT_EV_WAIT_YIELD)
+			sched_yield();
+		else
+			cpu_relax();
+		lock_take(&evd->lock);
 	}
 }
 
-static DAT_RETURN sleep_locked(struct sleeper *self, DAT_EVENT *event, DAT_COUNT *more)
+static DAT_RETURN sleep_locked(struct waiter *self, DAT_EVENT *event, DAT_COUNT *more)
 {
 	struct dapl_evd *evd = self->evd;
 	DAT_RETURN status;
 
 	evd->may_return = true;		/* before the first sleep any event counts */
-	evd->armed = false;
 	status = spin_locked(self, event, more);
 	while (status == WAIT_ON) {
-		if (evd->cq && !evd->armed) {
-			if (ib_cq_arm(evd->cq, evd->class == EVD_SOLICITED) != DAT_SUCCESS)
-				return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
-			evd->armed = true;
-		} else {
+		if (evd->cq && evd_arm_cq_locked(evd, false) != DAT_SUCCESS)
+			return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+		status = look_locked(self, event, more);
+		if (status == WAIT_ON)
 			status = doze_locked(self, more);
-		}
 		if (status == WAIT_ON)
 			status = look_locked(self, event, more);
 	}
@@ -207,17 +191,22 @@ static bool status_counts(DAT_RETURN status)
 static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			    DAT_EVENT *event, DAT_COUNT *more)
 {
-	struct sleeper self = { .evd = evd, .deadline = CLOCK_NEVER };
+	struct waiter self = { .evd = evd };
+	struct sleeper *sleeper = &self.sleeper;
 	DAT_RETURN status;
+	bool freed;
 
-	if (timeout != DAT_TIMEOUT_INFINITE)
-		self.deadline = clock_now() + timeout * NSEC_PER_USEC;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &self.cancel_state);
-	self.fds[0] = (struct pollfd){ .fd = wakefd_get(&evd->wake), .events = POLLIN };
-	self.fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1, .events = POLLIN };
+	sleeper->leave = leave_cancelled;
+	sleeper->arg = evd;
+	sleep_begin(sleeper, timeout);
+	sleeper->fds[0] = (struct pollfd){ .fd = wakefd_get(&evd->wake), .events = POLLIN };
 	lock_take(&evd->lock);
 	status = check_locked(evd, threshold);
-	if (status == DAT_SUCCESS && self.fds[0].fd < 0) {
+	/* Under the lock: one that is being freed has no CQ any more. */
+	sleeper->fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1,
+					   .events = POLLIN };
+	sleeper->count = evd->cq ? 2 : 1;
+	if (status == DAT_SUCCESS && sleeper->fds[0].fd < 0) {
 		log_at(LOG_ERROR, "evd %p: eventfd: %s", (void *)evd, strerror(errno));
 		status = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	}
@@ -227,8 +216,12 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 		status = sleep_locked(&self, event, more);
 		leave_locked(evd, status_counts(status) ? *more : 0);
 	}
+	/* Freed between look and lock: the descriptor may have been made after its end. */
+	freed = evd->dying && !evd->waiter;
 	evd_unlock(evd);
-	pthread_setcancelstate(self.cancel_state, NULL);
+	if (freed)
+		wakefd_close(&evd->wake);
+	sleep_end(sleeper);
 	return status;
 }
 
@@ -261,6 +254,15 @@ static __attribute__((noinline)) DAT_RETURN wait_special(struct dapl_evd *evd, D
 	return status;
 }
 
+/* An event is taken, and there are others. Gives the lock back. */
+static __attribute__((noinline)) DAT_RETURN leave_with_more(struct dapl_evd *evd, DAT_COUNT *more)
+{
+	evd_drain_locked(evd);
+	*more = evd_count_locked(evd);
+	evd_unlock(evd);
+	return DAT_SUCCESS;
+}
+
 DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
 			 DAT_EVENT *event, DAT_COUNT *more)
 {
@@ -277,10 +279,11 @@ DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	evd_tally_locked(evd, DCNT_EVD_WAIT);
 	/* One completion goes straight to the caller; what is behind it has to be counted. */
 	if (__builtin_expect(!evd->special, 1) && threshold == 1 &&
-	    evd_take_plain_locked(evd, event)) {
-		evd_drain_locked(evd);
-		*more = evd_count_locked(evd);
-		evd_unlock(evd);
+	    ib_cq_store_is_empty(evd->cq) && evd_take_plain_locked(evd, event)) {
+		if (__builtin_expect(!ib_cq_was_last(evd->cq), 0))
+			return leave_with_more(evd, more);
+		*more = 0;
+		lock_give(&evd->lock);
 		return DAT_SUCCESS;
 	}
 	return wait_special(evd, timeout, threshold, event, more);

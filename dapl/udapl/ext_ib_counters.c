@@ -59,13 +59,68 @@ _Static_assert(sizeof(ep_names) / sizeof(ep_names[0]) == DCNT_EP_ALL_COUNTERS, "
 _Static_assert(sizeof(evd_names) / sizeof(evd_names[0]) == DCNT_EVD_ALL_COUNTERS, "of an EVD");
 
 struct view {
-	_Atomic uint64_t *value, *base;
+	struct obj *obj;
+	uint64_t (*value)(struct obj *obj, int counter);
+	uint64_t *base;
 	const char *const *names;
 	int count;			/* 0: an object without counters */
 };
 
-/* Where counters start again; only readers know it. */
+/* Where counters start again; only readers know it. Taken before the locks of the counters. */
 static pthread_mutex_t base_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t ia_value(struct obj *obj, int counter)
+{
+	struct dapl_ia *ia = (struct dapl_ia *)obj;
+
+	return atomic_load_explicit(&ia->counters.value[counter], memory_order_relaxed);
+}
+
+static uint64_t read_under(struct lock *lock, const uint64_t *value)
+{
+	uint64_t now;
+
+	lock_take(lock);
+	now = *value;
+	lock_give(lock);
+	return now;
+}
+
+/* Each is kept by the lock of where it is counted. */
+static uint64_t ep_value(struct obj *obj, int counter)
+{
+	struct dapl_ep *ep = (struct dapl_ep *)obj;
+	const uint64_t *value = &ep->counters.value[counter];
+	uint64_t now;
+
+	if (!ep_lock(ep))
+		return 0;
+	if (counter == DCNT_EP_POST_RECV || counter == DCNT_EP_POST_RECV_DATA)
+		now = read_under(&ep->recv_lock, value);
+	else if (counter >= DCNT_EP_POST_SEND && counter < DCNT_EP_RECV)
+		now = read_under(&ep->post_lock, value);
+	else if (counter >= DCNT_EP_RECV && ep->recv_evd)
+		now = read_under(&ep->recv_evd->lock, value);
+	else
+		now = *value;
+	ep_unlock(ep);
+	return now;
+}
+
+static uint64_t evd_value(struct obj *obj, int counter)
+{
+	struct dapl_evd *evd = (struct dapl_evd *)obj;
+	uint64_t *value = evd->counters.value, now;
+
+	lock_take(&evd->lock);
+	now = value[counter];
+	if (counter == DCNT_EVD_DEQUEUE)
+		now = value[DCNT_EVD_DEQUEUE_FOUND] + value[DCNT_EVD_DEQUEUE_NOT_FOUND];
+	else if (counter == DCNT_EVD_DEQUEUE_POLL)
+		now += value[DCNT_EVD_DEQUEUE_POLL_FOUND];
+	lock_give(&evd->lock);
+	return now;
+}
 
 static struct view view_of(DAT_HANDLE handle)
 {
@@ -74,13 +129,13 @@ static struct view view_of(DAT_HANDLE handle)
 	struct dapl_ia *ia = ia_from(handle);
 
 	if (ia)
-		return (struct view){ ia->counters.value, ia->counters.base, ia_names,
+		return (struct view){ &ia->obj, ia_value, ia->counters.base, ia_names,
 				      DCNT_IA_ALL_COUNTERS };
 	if (ep)
-		return (struct view){ ep->counters.value, ep->counters.base, ep_names,
+		return (struct view){ &ep->obj, ep_value, ep->counters.base, ep_names,
 				      DCNT_EP_ALL_COUNTERS };
 	if (evd)
-		return (struct view){ evd->counters.value, evd->counters.base, evd_names,
+		return (struct view){ &evd->obj, evd_value, evd->counters.base, evd_names,
 				      DCNT_EVD_ALL_COUNTERS };
 	return (struct view){ .count = 0 };
 }
@@ -101,10 +156,10 @@ static uint64_t read_one(const struct view *view, int counter, int reset)
 	uint64_t value, base;
 
 	pthread_mutex_lock(&base_lock);
-	value = atomic_load_explicit(&view->value[counter], memory_order_relaxed);
-	base = atomic_load_explicit(&view->base[counter], memory_order_relaxed);
+	value = view->value(view->obj, counter);
+	base = view->base[counter];
 	if (reset)
-		atomic_store_explicit(&view->base[counter], value, memory_order_relaxed);
+		view->base[counter] = value;
 	pthread_mutex_unlock(&base_lock);
 	return value - base;
 }

@@ -27,7 +27,7 @@ static DAT_RETURN atomic_post(struct dapl_ep *ep, struct ep_work *work, unsigned
 		return DAT_ERROR(DAT_INVALID_PARAMETER, first);
 	if (!work->remote || work->remote->virtual_address % ATOMIC_SIZE)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, first + 2);
-	if (!flags_valid(work->flags, FLAGS_REQUEST, ep->attr.request_completion_flags))
+	if (!flags_valid(work->flags, FLAGS_REQUEST, EP_ATTR(ep, request_completion_flags)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, first + 3);
 	exact = *local;
 	exact.segment_length = ATOMIC_SIZE;
@@ -68,7 +68,7 @@ DAT_RETURN ext_rdma_write_immed(DAT_HANDLE handle, va_list args)
 	struct ep_work work = { .op = IB_OP_WRITE_IMM, .operation = DAT_IB_DTO_RDMA_WRITE_IMMED,
 				.special = DTO_EXTENDED, .post = ep_work_post_word };
 	const struct dapl_ep *ep = handle;
-	DAT_COUNT most = ep->attr.max_rdma_write_iov;
+	DAT_COUNT most = EP_ATTR(ep, max_rdma_write_iov);
 
 	work.count = (unsigned)va_arg(args, DAT_COUNT);
 	work.segments = va_arg(args, DAT_LMR_TRIPLET *);
@@ -79,13 +79,13 @@ DAT_RETURN ext_rdma_write_immed(DAT_HANDLE handle, va_list args)
 	if (ep->obj.ia->attr->iwarp)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	/* A negative count is a large one. */
-	if (work.count > (unsigned)(most ? most : ep->attr.max_request_iov))
+	if (work.count > (unsigned)(most ? most : EP_ATTR(ep, max_request_iov)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (work.count && !work.segments)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!work.remote)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	if (!flags_valid(work.flags, FLAGS_REQUEST, ep->attr.request_completion_flags))
+	if (!flags_valid(work.flags, FLAGS_REQUEST, EP_ATTR(ep, request_completion_flags)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
 	return ep_work_post(handle, &work, DAT_INVALID_ARG3);
 }

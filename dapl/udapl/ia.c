@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The interface adapter: open, the async EVD it comes with, close. */
 #include <stdio.h>
+#include "dapl/udapl/ep_ud.h"
+#include "dapl/udapl/ext.h"
 #include "dapl/udapl/provider.h"
+#include "dapl/udapl/pset.h"
 #include "dapl/udapl/sp.h"
 #include "util/log.h"
 
@@ -14,6 +17,7 @@ pthread_mutex_t ia_all_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct ib_upcalls upcalls = {
 	.request = sp_request_upcall,
 	.conn = ep_conn_upcall,
+	.resolved = ud_resolved_upcall,
 	.async = async_upcall,
 	.completion = evd_completion_upcall,
 };
@@ -23,6 +27,11 @@ DAT_IA_HANDLE ia_handle(struct dapl_ia *ia)
 	DAT_IA_HANDLE index;
 
 	return dats_get_ia_handle(ia, &index) == DAT_SUCCESS ? index : DAT_HANDLE_NULL;
+}
+
+long ia_setting(const struct dapl_ia *ia, enum setting which)
+{
+	return setting_for_ia(ia->name, ia->attr->device_name, which);
 }
 
 DAT_RETURN ia_no_cq(struct dapl_ia *ia, struct ib_cq **cq)
@@ -70,6 +79,7 @@ static void ia_destroy(struct dapl_ia *ia)
 		log_at(LOG_ERROR, "ia %s: a CQ is left to the device", ia->name);
 	qp_table_destroy(ia);
 	ia_strings_destroy(ia);
+	ext_kernel_free(ia);
 	ib_device_close(ia->device);
 	pthread_mutex_destroy(&ia->no_cq_lock);
 	pthread_mutex_destroy(&ia->lock);
@@ -94,6 +104,7 @@ static DAT_RETURN ia_create(const char *name, const char *params, const DAT_PROV
 	status = ib_device_open(params, &upcalls, &new->device);
 	if (status == DAT_SUCCESS) {
 		new->attr = ib_device_attr(new->device);
+		address_copy(&new->address, ib_device_address(new->device));
 		status = ia_strings_create(new);
 	}
 	if (status == DAT_SUCCESS)
@@ -231,6 +242,8 @@ static void destroy_all(struct dapl_ia *ia)
 		srq_abandon(obj);
 	while ((obj = first_of(ia, OBJ_PZ, NULL)))
 		pz_abandon(obj);
+	while ((obj = first_of(ia, OBJ_PSET, NULL)))
+		pset_destroy(obj);
 	while ((obj = first_of(ia, OBJ_EVD, own)))
 		evd_destroy(obj);
 	while ((obj = first_of(ia, OBJ_CNO, NULL)))

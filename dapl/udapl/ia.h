@@ -3,10 +3,13 @@
 #ifndef DAPL_IA_H
 #define DAPL_IA_H
 
+#include <stdatomic.h>
 #include <pthread.h>
+#include <string.h>
 #include "dapl/openib/ib.h"
 #include "dapl/udapl/counters.h"
 #include "dapl/udapl/obj.h"
+#include "util/settings.h"
 
 struct dapl_ep;
 struct dapl_evd;
@@ -18,6 +21,7 @@ struct dapl_ia {
 	char name[DAT_NAME_MAX_LENGTH];
 	struct ib_device *device;		/* shared by all IAs on it */
 	const struct ib_attr *attr;
+	struct sockaddr_storage address;	/* a copy for consumers, who may write a port into it */
 	DAT_BOOLEAN thread_safe;		/* as the registry lists the name */
 
 	pthread_mutex_t lock;			/* objects; the first, then SP, EP, SRQ, EVD */
@@ -28,7 +32,9 @@ struct dapl_ia {
 	struct ib_cq *no_cq;			/* for the EP side without an EVD; on first need */
 	struct qp_table *qp_table;		/* EP by QP number; read without a lock */
 	TAILQ_ENTRY(dapl_ia) all;		/* ia_all */
+	atomic_bool last_wqe_silent;		/* the device owes us what it should say (ep_notice.c) */
 	struct ia_counters counters;
+	struct kernel_sample *kernel;		/* what the kernel counted at a start; ext_ib_kernel.c */
 	struct ia_strings *strings;		/* what dat_ia_query points at */
 };
 
@@ -39,6 +45,13 @@ struct dapl_ia {
 TAILQ_HEAD(ia_list, dapl_ia);
 extern struct ia_list ia_all;
 extern pthread_mutex_t ia_all_lock;
+
+/* Of either family, and no longer than it is. */
+static inline void address_copy(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+	memcpy(to, from, from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						       sizeof(struct sockaddr_in));
+}
 
 static inline struct dapl_ia *ia_from(DAT_IA_HANDLE handle)
 {
@@ -52,6 +65,7 @@ static inline void ia_count(struct dapl_ia *ia, DAT_IA_COUNTERS which)
 
 /* The handle the consumer knows this IA by: libdat's index. */
 DAT_IA_HANDLE ia_handle(struct dapl_ia *ia);
+long ia_setting(const struct dapl_ia *ia, enum setting which);	/* not for the data path */
 DAT_RETURN ia_no_cq(struct dapl_ia *ia, struct ib_cq **cq);
 
 /* The named attributes of an IA (ia_query.c), made at open, constant after it. */

@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <dat2/dat_event_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/provider.h"
 
 #define PROVIDER_VERSION_MAJOR 2
 #define PROVIDER_VERSION_MINOR 0
-#define NAMED_MAX 16
+#define NAMED_MAX 32
 #define VALUE_MAX 64
 
 struct ia_strings {
@@ -57,6 +58,25 @@ static void add_guid(struct ia_strings *strings, uint64_t guid)
 	    (unsigned)(guid & 0xffff));
 }
 
+static void add_event_extension(struct ia_strings *strings, const struct dapl_ia *ia)
+{
+	static const char *const operations[] = {
+		DAT_EV_ATTR_EVD_GET_FD, DAT_EV_ATTR_EVD_ARM, DAT_EV_ATTR_EVD_DEQUEUE_N,
+		DAT_EV_ATTR_EVD_SIGNAL, DAT_EV_ATTR_CNO_GET_FD, DAT_EV_ATTR_CNO_ARM,
+		DAT_EV_ATTR_CNO_SIGNAL, DAT_EV_ATTR_CNO_POLL, DAT_EV_ATTR_CNO_POLLFDS,
+		DAT_EV_ATTR_TRYWAIT, DAT_EV_ATTR_POLL_SET, DAT_EV_ATTR_WAIT_MEM,
+	};
+	char policy[SETTING_TEXT_MAX];
+	size_t i;
+
+	add(strings, DAT_EV_ATTR_EXTENSION, "%u.%u", DAT_EV_VERSION_MAJOR, DAT_EV_VERSION_MINOR);
+	for (i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		add(strings, operations[i], "TRUE");
+	add(strings, DAT_EV_ATTR_WAIT_POLICY, "%s",
+	    setting_format(&settings_table[SET_WAIT_POLICY], ia_setting(ia, SET_WAIT_POLICY),
+			   policy));
+}
+
 DAT_RETURN ia_strings_create(struct dapl_ia *ia)
 {
 	struct ia_strings *strings = calloc(1, sizeof(*strings));
@@ -70,6 +90,7 @@ DAT_RETURN ia_strings_create(struct dapl_ia *ia)
 	add(strings, "DAT_IB_CONNECTIVITY_MODE", "DIRECT");
 	add(strings, "DAT_IB_RDMA_READ", "TRUE");
 	add_guid(strings, attr->guid);
+	add(strings, "DAT_IB_GID", "%s", attr->gid);
 	add(strings, "DAT_IB_TRANSPORT_MTU", "%u", attr->mtu);
 	add(strings, "DAT_IB_PORT_STATUS", "%s", port_status(attr->port_state));
 	add(strings, "DAT_IB_PORT_NUMBER", "%u", attr->port);
@@ -77,7 +98,12 @@ DAT_RETURN ia_strings_create(struct dapl_ia *ia)
 	add(strings, DAT_IB_ATTR_FETCH_AND_ADD, "%s", truth(attr->atomics));
 	add(strings, DAT_IB_ATTR_CMP_AND_SWAP, "%s", truth(attr->atomics));
 	add(strings, DAT_IB_ATTR_IMMED_DATA, "%s", truth(!attr->iwarp));
+	if (attr->datagrams)
+		add(strings, DAT_IB_ATTR_UD, "TRUE");
 	add(strings, DAT_IB_ATTR_COUNTERS, "TRUE");
+	/* Registries pass operations on only for an IA that reports extensions. */
+	if (!attr->iwarp)
+		add_event_extension(strings, ia);
 	ia->strings = strings;
 	return DAT_SUCCESS;
 }
@@ -108,7 +134,7 @@ static void fill_ia(const struct dapl_ia *ia, DAT_IA_ATTR *out)
 		.hardware_version_major = attr->hw_version,
 		.firmware_version_major = (DAT_UINT32)(attr->fw_version >> 48),
 		.firmware_version_minor = (DAT_UINT32)(attr->fw_version >> 32 & 0xffff),
-		.ia_address_ptr = (DAT_IA_ADDRESS_PTR)(uintptr_t)ib_device_address(ia->device),
+		.ia_address_ptr = (DAT_IA_ADDRESS_PTR)(uintptr_t)&ia->address,
 		.max_eps = count(attr->max_qp),
 		.max_dto_per_ep = count(attr->max_wr),
 		.max_rdma_read_per_ep_in = count(attr->max_read_in),
@@ -187,6 +213,7 @@ static void fill_provider(const struct dapl_ia *ia, DAT_PROVIDER_ATTR *out)
 	out->rmr_scope_supported = attr->mw_type1 && attr->mw_type2 ? DAT_RMR_SCOPE_ANY :
 				   attr->mw_type1 ? DAT_RMR_SCOPE_PZ : DAT_RMR_SCOPE_EP;
 	out->srq_supported = attr->max_srq > 0;
+	out->srq_watermarks_supported = attr->max_srq > 0;	/* the low one; that of an EP no device has */
 	out->srq_ep_pz_difference_supported = attr->max_srq > 0;
 	out->srq_info_supported = attr->max_srq > 0;
 	/* RFC 5040: the sink of a read is written by the peer */

@@ -2,16 +2,24 @@
 /* Type-stable pools: one for each kind of object, slots found by index without a lock. */
 #include <assert.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/udapl/evd.h"
+#include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/mem.h"
+#include "dapl/udapl/pset.h"
 #include "dapl/udapl/sp.h"
 
 /* Chunk k holds CHUNK_FIRST << k slots, so an index says its chunk by its highest bit. */
 #define CHUNK_FIRST_BITS 4
 #define CHUNK_FIRST (1u << CHUNK_FIRST_BITS)
 #define CHUNKS 16			/* 2^20 - 16 slots: what an index of dto_id can say */
+/*
+ * So many others die before a slot is used anew: a thread that has looked at a handle and not gone
+ * on yet is not overtaken by the slot's next life.
+ */
+#define DEAD_LEAST 1024u
 
 struct pool {
 	const size_t size;		/* of a slot */
@@ -21,6 +29,7 @@ struct pool {
 	uint32_t used;			/* slots that have been in use at some time */
 	uint32_t end;			/* slots in chunks */
 	TAILQ_HEAD(, obj) queue;	/* freed slots, the longest dead first */
+	uint32_t dead;			/* in the queue */
 };
 
 #define POOL(kind, size_, keep_) \
@@ -43,6 +52,8 @@ static struct pool pools[OBJ_KINDS] = {
 	POOL(OBJ_RSP, sizeof(struct dapl_sp), sizeof(struct obj)),
 	POOL(OBJ_CSP, sizeof(struct dapl_sp), sizeof(struct obj)),
 	POOL(OBJ_CR, sizeof(struct dapl_cr), sizeof(struct obj)),
+	POOL(OBJ_PSET, sizeof(struct dapl_pset), sizeof(struct obj)),
+	POOL(OBJ_UD_PEER, sizeof(struct dapl_ud_peer), sizeof(struct obj)),
 };
 
 _Static_assert(offsetof(struct dapl_srq, lock) == sizeof(struct obj) &&
@@ -98,14 +109,13 @@ static struct obj *slot_take(struct pool *pool)
 	struct obj *obj = NULL;
 
 	pthread_mutex_lock(&pool->lock);
-	if (pool->used == pool->end) {
-		obj = TAILQ_FIRST(&pool->queue);
-		if (obj)
-			TAILQ_REMOVE(&pool->queue, obj, link);
-	}
-	if (!obj && (pool->used < pool->end || grow_locked(pool))) {
+	if (pool->used < pool->end || (pool->dead < DEAD_LEAST && grow_locked(pool))) {
 		obj = slot_at(pool, pool->used);
 		obj->index = pool->used++;
+	} else if (pool->dead) {
+		obj = TAILQ_FIRST(&pool->queue);
+		TAILQ_REMOVE(&pool->queue, obj, link);
+		pool->dead--;
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return obj;
@@ -185,7 +195,15 @@ void obj_free(struct obj *obj, enum obj_kind kind)
 		ia_count(obj->ia, DCNT_IA_MEM_FREE);
 	pthread_mutex_lock(&pool->lock);
 	TAILQ_INSERT_TAIL(&pool->queue, obj, link);
+	pool->dead++;
 	pthread_mutex_unlock(&pool->lock);
+}
+
+void obj_wait_unused(const struct obj *obj)
+{
+	/* acquire: what those calls did is done */
+	while (atomic_load_explicit(&obj->users, memory_order_acquire) != OBJ_RETIRED)
+		sched_yield();
 }
 
 void obj_pools_free(void)
@@ -196,7 +214,7 @@ void obj_pools_free(void)
 	for (pool = pools; pool < pools + OBJ_KINDS; pool++) {
 		for (k = 0; k < CHUNKS; k++)
 			free(atomic_exchange(&pool->chunks[k], NULL));
-		pool->used = pool->end = 0;
+		pool->used = pool->end = pool->dead = 0;
 		TAILQ_INIT(&pool->queue);
 	}
 }

@@ -12,11 +12,13 @@
 enum obj_kind {
 	OBJ_FREE,
 	OBJ_IA, OBJ_PZ, OBJ_LMR, OBJ_RMR, OBJ_EVD, OBJ_CNO, OBJ_EP, OBJ_SRQ, OBJ_PSP, OBJ_RSP,
-	OBJ_CSP, OBJ_CR,
+	OBJ_CSP, OBJ_CR, OBJ_PSET, OBJ_UD_PEER,
 	OBJ_KINDS
 };
 
 struct dapl_ia;
+
+#define OBJ_RETIRED (INT32_MIN / 2)	/* plus the calls that have not noticed yet */
 
 /*
  * First member of every object. Objects come from pools that are stable by kind: a freed slot goes
@@ -113,7 +115,29 @@ static inline bool obj_retire(struct obj *obj)
 {
 	int none = 0;
 
-	return atomic_compare_exchange_strong(&obj->users, &none, INT32_MIN / 2);
+	return atomic_compare_exchange_strong(&obj->users, &none, OBJ_RETIRED);
+}
+
+/*
+ * For an object that nothing refers to but calls in progress: no further one may begin, and
+ * obj_wait_unused returns when the last of them is over. false: it is retired already.
+ */
+static inline bool obj_retire_in_use(struct obj *obj)
+{
+	int users = atomic_load_explicit(&obj->users, memory_order_relaxed);
+
+	do {
+		if (users < 0)
+			return false;
+	} while (!atomic_compare_exchange_weak(&obj->users, &users, users + OBJ_RETIRED));
+	return true;
+}
+
+void obj_wait_unused(const struct obj *obj);
+
+static inline bool obj_is_retired(const struct obj *obj)
+{
+	return atomic_load_explicit(&obj->users, memory_order_relaxed) < 0;
 }
 
 /* The device refused: the object stays in use. */

@@ -80,7 +80,7 @@ static DAT_RETURN post_locked(struct dapl_ep *ep, const struct binding *new, uin
 		status = ib_post_invalidate(ep->qp, flags, *id, rmr->param.rmr_context);
 	else	/* nothing to end: a write of nothing completes in its place */
 		status = ib_post_send(ep->qp, IB_OP_WRITE | flags, *id, NULL, 0, &nowhere);
-	return request_end(ring, posted, status);
+	return request_end(ep, posted, status);
 }
 
 /* Caller holds rmr_lock too: a completion finds the RMR as the request has made it. */
@@ -146,6 +146,8 @@ static DAT_RETURN bind_one(struct dapl_ep *ep, const struct binding *new, uint32
 		lock_take(&ep->post_lock);
 		status = request_bind(ep, new, key);
 		lock_give(&ep->post_lock);
+		if (status != DAT_SUCCESS)
+			status = request_not_taken(ep, status);
 	}
 	lock_give(&rmr->lock);
 	if (new->lmr && status != DAT_SUCCESS)
@@ -170,7 +172,7 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!triplet)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (!flags_valid(flags, FLAGS_REQUEST, ep->attr.request_completion_flags))
+	if (!flags_valid(flags, FLAGS_REQUEST, EP_ATTR(ep, request_completion_flags)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
 	if (!context && triplet->segment_length)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG9);

@@ -8,10 +8,14 @@ static DAT_RETURN reserve(struct dapl_ep *ep)
 {
 	DAT_RETURN status = DAT_SUCCESS;
 
-	pthread_mutex_lock(&ep->lock);
-	if (!ep_set_state_locked(ep, EP_RESERVE))
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	/* A free that looked at the state before waits for this call. */
+	if (obj_is_retired(&ep->obj))
+		status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	else if (!ep_set_state_locked(ep, EP_RESERVE))
 		status = ep_state_error(atomic_load_explicit(&ep->state, memory_order_relaxed));
-	pthread_mutex_unlock(&ep->lock);
+	ep_unlock(ep);
 	return status;
 }
 

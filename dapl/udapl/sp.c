@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* What the service points share: a listener, and the way of a request from it to the EVD. */
+#include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/sp.h"
 #include "util/log.h"
 
@@ -70,18 +71,23 @@ void sp_destroy(struct dapl_sp *sp)
 static DAT_EVENT arrival(const struct dapl_sp *sp, const struct dapl_cr *cr,
 			 const struct ib_request *request)
 {
-	const struct sockaddr *address = ib_device_address(sp->obj.ia->device);
-
 	return (DAT_EVENT){
-		.event_number = DAT_CONNECTION_REQUEST_EVENT,
+		.event_number = request->datagrams ?
+				(DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT :
+				DAT_CONNECTION_REQUEST_EVENT,
 		.event_data.cr_arrival_event_data = {
 			.sp_handle.psp_handle = (DAT_PSP_HANDLE)(uintptr_t)sp,
-			.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)(uintptr_t)address,
+			.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&sp->obj.ia->address,
 			.conn_qual = sp->kind == OBJ_CSP ? address_port(&request->local) : sp->qual,
 			.cr_handle = (DAT_CR_HANDLE)(uintptr_t)cr,
 			.truncate_flag = request->size > EP_PRIVATE_DATA_MAX ? DAT_TRUE : DAT_FALSE,
 		},
 	};
+}
+
+static bool comes_with_ep(const struct dapl_sp *sp)
+{
+	return sp->kind == OBJ_RSP || sp->flags == DAT_PSP_PROVIDER_FLAG;
 }
 
 /* The EP that comes with the request, if one does. false: there is none to be had. */
@@ -129,18 +135,22 @@ void sp_request_upcall(void *listener_owner, struct ib_conn *conn,
 		       const struct ib_request *request)
 {
 	struct dapl_sp *sp = listener_owner;
-	struct dapl_cr *cr = sp->taken ? NULL : cr_create(sp->obj.ia, conn, request);
+	bool refused = sp->taken || (request->datagrams && comes_with_ep(sp));
+	struct dapl_cr *cr = refused ? NULL : cr_create(sp->obj.ia, conn, request);
 	DAT_EVENT event;
 
 	if (!cr) {
 		log_at(LOG_NOTE, "service point %p: a request is refused: %s", (void *)sp,
-		       sp->taken ? "it had its one" : "no memory");
+		       sp->taken ? "it had its one" :
+		       refused ? "its endpoints are those of connections" : "no memory");
 		ib_conn_destroy(conn);
 		return;
 	}
 	ia_count(sp->obj.ia, DCNT_IA_SP_CR);
 	ia_count(sp->obj.ia, DCNT_IA_CM_REQ_RX);
 	event = arrival(sp, cr, request);
+	if (request->datagrams)
+		ud_event_extend(&event, DAT_IB_UD_CONNECT_REQUEST, NULL);
 	if (ep_choose(sp, cr) && deliver(sp, cr, &event)) {
 		sp->taken = sp->kind == OBJ_RSP;
 		return;

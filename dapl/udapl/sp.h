@@ -32,6 +32,7 @@ struct dapl_cr {
 	DAT_CR_PARAM param;		/* what dat_cr_query answers; points into this object */
 	struct dapl_ep *ep;		/* came with it; still meant for it while ep->cr says so */
 	bool tentative;			/* that EP was made for this request */
+	bool datagrams;			/* asks for an endpoint of that kind */
 	DAT_COMM comm;			/* of its CSP */
 	struct sockaddr_storage remote;
 	uint8_t responder_resources, initiator_depth;

@@ -4,6 +4,17 @@
 #include "dapl/udapl/ep.h"
 #include "dapl/udapl/provider.h"
 
+static DAT_SRQ_STATE state_set(struct dapl_srq *srq, DAT_SRQ_STATE state)
+{
+	DAT_SRQ_STATE before;
+
+	lock_take(&srq->lock);
+	before = srq->state;
+	srq->state = state;
+	lock_give(&srq->lock);
+	return before;
+}
+
 /*
  * Accepts a half-built one. The device refuses while a QP is attached; the SRQ is then as before.
  */
@@ -11,13 +22,16 @@ static DAT_RETURN srq_destroy(struct dapl_srq *srq)
 {
 	struct dto_slot *slots = srq->slots;
 	uint32_t *free_slots = srq->free_slots;
+	/* Nothing is posted from here on. */
+	DAT_SRQ_STATE before = state_set(srq, DAT_SRQ_STATE_SHUTDOWN);
 	DAT_RETURN status = ib_srq_destroy(srq->srq);
 
-	if (status != DAT_SUCCESS)
+	if (status != DAT_SUCCESS) {
+		state_set(srq, before);
 		return status;
+	}
 	/* Behind this lock no late event finds the SRQ any more (srq_slot_return). */
 	lock_take(&srq->lock);
-	srq->state = DAT_SRQ_STATE_SHUTDOWN;
 	obj_next_generation(&srq->obj);
 	srq->slots = NULL;
 	srq->free_slots = NULL;
@@ -131,7 +145,8 @@ static DAT_RETURN post_locked(struct dapl_srq *srq, const DAT_LMR_TRIPLET *segme
 	DAT_RETURN status;
 
 	if (srq->state != DAT_SRQ_STATE_OPERATIONAL)
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_ERROR);
+		return DAT_ERROR(DAT_INVALID_STATE, srq->state == DAT_SRQ_STATE_SHUTDOWN ?
+				 DAT_INVALID_STATE_SRQ_SHUTDOWN : DAT_INVALID_STATE_SRQ_ERROR);
 	if (srq->outstanding >= (uint32_t)srq->attr.max_recv_dtos)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	/* The one given back last is in the cache. */
@@ -281,7 +296,5 @@ void srq_detach(struct dapl_srq *srq)
 
 void srq_failed(struct dapl_srq *srq)
 {
-	lock_take(&srq->lock);
-	srq->state = DAT_SRQ_STATE_ERROR;
-	lock_give(&srq->lock);
+	state_set(srq, DAT_SRQ_STATE_ERROR);
 }

@@ -67,6 +67,8 @@ DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max_recv_dtos)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	if (max_recv_dtos <= 0 || wanted > srq->obj.ia->attr->max_srq_wr)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!obj_hold(&srq->obj))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 
 	pthread_mutex_lock(&changing);
 	/* Only here does it change. */
@@ -77,6 +79,7 @@ DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max_recv_dtos)
 	else if (status == DAT_SUCCESS && wanted < now)
 		status = shrink(srq, now, wanted);
 	pthread_mutex_unlock(&changing);
+	obj_release(&srq->obj);
 	return status;
 }
 
@@ -166,7 +169,7 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low_watermark)
 	struct dapl_srq *srq = srq_from(handle);
 	DAT_RETURN status;
 
-	if (!srq)
+	if (!srq || !obj_hold(&srq->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	pthread_mutex_lock(&changing);
 	if (low_watermark < 0 || low_watermark > srq->attr.max_recv_dtos)
@@ -174,5 +177,6 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low_watermark)
 	else
 		status = set_low(srq, low_watermark);
 	pthread_mutex_unlock(&changing);
+	obj_release(&srq->obj);
 	return status;
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Datagram endpoints: their queue pairs, what their requests carry, the address of the other side. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/openib/openib.h"
+
+#define REQUEST_VERSION 1u
+#define HOP_LIMIT	64
+
+struct ib_ah {
+	struct ibv_ah *ah;
+	uint32_t qkey;
+};
+
+/* ---- queue pairs ---- */
+
+/* The key is the one that the CM of the other side will name for it (rdma_cma.h). */
+static int to_rts(const struct ib_device *device, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = (uint8_t)device->attr.port,
+		.qkey = RDMA_UDP_QKEY,
+	};
+	int error = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						     IBV_QP_QKEY);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (!error)
+		error = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	return error ? error : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+DAT_RETURN ib_qp_create_datagram(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
+				 struct ib_srq *srq, struct ib_qp_caps *caps, void *owner,
+				 struct ib_qp **qp)
+{
+	return qp_create(pd, IBV_QPT_UD, send_cq, recv_cq, srq, caps, to_rts, owner, qp);
+}
+
+DAT_RETURN ib_post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_id,
+			    const DAT_LMR_TRIPLET *segments, unsigned count,
+			    const struct ib_ah *ah, uint32_t qp_num)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = wr_id,
+		.sg_list = (struct ibv_sge *)(uintptr_t)segments,	/* see post.c */
+		.num_sge = (int)count,
+		.opcode = (enum ibv_wr_opcode)(request >> IB_OP_SHIFT),
+		.send_flags = request & ((1u << IB_OP_SHIFT) - 1),
+		.wr.ud = { .ah = ah->ah, .remote_qpn = qp_num, .remote_qkey = ah->qkey },
+	}, *bad;
+
+	return post_result(ibv_post_send(qp->qp, &wr, &bad));
+}
+
+/* ---- requests ---- */
+
+void ud_request_write(struct ib_conn *conn, const void *data, uint32_t size)
+{
+	uint32_t header[2] = { htonl(REQUEST_VERSION), htonl(conn->qp->qp->qp_num) };
+
+	_Static_assert(sizeof(header) == UD_REQUEST_HEADER, "header of a request");
+	memcpy(conn->data, header, sizeof(header));
+	if (size)
+		memcpy(conn->data + sizeof(header), data, size);
+	conn->param = (struct rdma_conn_param){
+		.private_data = conn->data,
+		.private_data_len = (uint8_t)(sizeof(header) + size),
+		.qp_num = conn->qp->qp->qp_num,
+	};
+}
+
+bool ud_request_read(struct ib_conn *conn, struct ib_request *request)
+{
+	uint32_t header[2];
+
+	if (request->size < sizeof(header))
+		return false;
+	memcpy(header, request->data, sizeof(header));
+	conn->peer_qp = ntohl(header[1]);
+	conn->peer_qkey = RDMA_UDP_QKEY;
+	request->data = (const char *)request->data + sizeof(header);
+	request->size -= (uint32_t)sizeof(header);
+	request->responder_resources = request->initiator_depth = 0;
+	return ntohl(header[0]) == REQUEST_VERSION && conn->peer_qp < 1u << 24;
+}
+
+void ud_peer_read(struct ib_conn *conn, const struct rdma_ud_param *param)
+{
+	conn->peer_address = param->ah_attr;
+	conn->peer_qp = param->qp_num;
+	conn->peer_qkey = param->qkey;
+}
+
+/* ---- addresses ---- */
+
+/* Of two entries with one address, that of RoCE v2, which is routed by IP. */
+static int gid_find(const struct ib_device *device, const union ibv_gid *gid)
+{
+	struct ibv_gid_entry entry;
+	struct ibv_port_attr port;
+	int found = -1, i;
+
+	if (ibv_query_port(device->verbs, (uint8_t)device->attr.port, &port))
+		return -1;
+	for (i = 0; i < port.gid_tbl_len; i++) {
+		if (ibv_query_gid_ex(device->verbs, device->attr.port, (uint32_t)i, &entry, 0) ||
+		    memcmp(&entry.gid, gid, sizeof(*gid)))
+			continue;
+		if (found < 0 || entry.gid_type == IBV_GID_TYPE_ROCE_V2)
+			found = i;
+	}
+	return found;
+}
+
+/* The passive side has the path of the request, the active one the answer's address. */
+static int address_of(const struct ib_conn *conn, struct ibv_ah_attr *attr)
+{
+	const struct rdma_ib_addr *path = &conn->id->route.addr.addr.ibaddr;
+	int index;
+
+	*attr = conn->peer_address;
+	if (attr->port_num)
+		return 0;
+	index = gid_find(conn->device, &path->sgid);
+	if (index < 0)
+		return EADDRNOTAVAIL;
+	attr->is_global = 1;
+	attr->port_num = (uint8_t)conn->device->attr.port;
+	attr->grh.dgid = path->dgid;
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.hop_limit = HOP_LIMIT;
+	if (conn->id->route.num_paths && conn->id->route.path_rec)
+		attr->dlid = ntohs(conn->id->route.path_rec->dlid);
+	return 0;
+}
+
+DAT_RETURN ib_ah_create(struct ib_conn *conn, struct ib_pd *pd, struct ib_ah **ah,
+			uint32_t *qp_num)
+{
+	struct ib_ah *new = calloc(1, sizeof(*new));
+	struct ibv_ah_attr attr;
+	int error;
+
+	if (!new)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	error = address_of(conn, &attr);
+	if (!error) {
+		new->ah = ibv_create_ah(pd->pd, &attr);
+		error = new->ah ? 0 : errno;
+	}
+	if (error) {
+		free(new);
+		return ib_error(error, "ibv_create_ah", conn->device->attr.device_name);
+	}
+	new->qkey = conn->peer_qkey;
+	*ah = new;
+	*qp_num = conn->peer_qp;
+	return DAT_SUCCESS;
+}
+
+void ib_ah_destroy(struct ib_ah *ah)
+{
+	int error = ah ? ibv_destroy_ah(ah->ah) : 0;
+
+	if (error)
+		ib_error(error, "ibv_destroy_ah", "address handle");
+	free(ah);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Arming a CNO, which asks for state where a trigger tells of arrivals, and signalling it. */
+#include "dapl/udapl/evd.h"
+#include "dapl/udapl/ext.h"
+
+bool cno_take_signal_locked(struct dapl_cno *cno)
+{
+	if (!wakefd_take_signal(&cno->wake))
+		return false;
+	cno->missed_signal = false;
+	return true;
+}
+
+/* What is left in the channel of an EVD that fired; the CNO's lock is held. */
+static void collect(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	bool may_have_fired, told, wake = false;
+
+	lock_take(&evd->lock);
+	may_have_fired = !evd->dying && evd_may_have_fired_locked(evd);
+	lock_give(&evd->lock);
+	if (!may_have_fired || !evd_collect(evd))
+		return;
+	lock_take(&evd->lock);
+	told = evd_fired_locked(evd, &wake);
+	lock_give(&evd->lock);
+	if (wake)
+		wakefd_raise(&evd->wake);
+	if (told)
+		evd_trigger_locked(evd, cno);
+}
+
+static DAT_RETURN arm_member_locked(struct dapl_evd *evd, bool solicited)
+{
+	DAT_RETURN status = DAT_SUCCESS;
+
+	if (evd->cq)
+		status = evd_arm_cq_locked(evd, solicited);
+	evd->news = false;
+	return evd->queued || evd->broken ? DAT_EV_BUSY : status;
+}
+
+/* Readies the EVD if something is in it. Who is disabled or has a waiter is not the CNO's. */
+static DAT_RETURN arm_member(struct dapl_cno *cno, struct dapl_evd *evd, bool solicited)
+{
+	DAT_RETURN status = DAT_SUCCESS;
+	bool was;
+
+	collect(cno, evd);
+	lock_take(&evd->lock);
+	was = evd->ready;
+	if (evd_may_trigger_locked(evd))
+		status = arm_member_locked(evd, solicited);
+	evd->ready = status == DAT_EV_BUSY;
+	lock_give(&evd->lock);
+	if (evd->ready && !was)
+		TAILQ_INSERT_TAIL(&cno->ready, evd, ready_link);
+	else if (!evd->ready && was)
+		TAILQ_REMOVE(&cno->ready, evd, ready_link);
+	return status;
+}
+
+static DAT_RETURN arm_all_locked(struct dapl_cno *cno, bool solicited)
+{
+	DAT_RETURN status = DAT_SUCCESS, one;
+	struct dapl_evd *evd;
+
+	TAILQ_FOREACH(evd, &cno->evds, cno_link) {
+		one = arm_member(cno, evd, solicited);
+		if (one != DAT_SUCCESS && status != DAT_EV_BUSY)
+			status = one;
+	}
+	if (cno_take_signal_locked(cno))
+		status = DAT_EV_BUSY;
+	return status;
+}
+
+void cno_widen_locked(struct dapl_cno *cno)
+{
+	struct dapl_evd *evd;
+
+	if (!cno->narrow)
+		return;
+	cno->narrow = false;
+	TAILQ_FOREACH(evd, &cno->evds, cno_link)
+		arm_member(cno, evd, false);
+}
+
+DAT_RETURN cno_arm(struct dapl_cno *cno, bool solicited)
+{
+	DAT_RETURN status;
+
+	pthread_mutex_lock(&cno->lock);
+	if (cno->dying) {
+		status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_DEAD);
+	} else if (cno->waiters) {
+		status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
+	} else {
+		cno->changed = false;
+		cno->narrow = solicited;
+		status = arm_all_locked(cno, solicited);
+		cno->armed = status == DAT_SUCCESS;
+		cno->missed &= !cno->armed;
+		cno_show_locked(cno);
+	}
+	pthread_mutex_unlock(&cno->lock);
+	return status;
+}
+
+DAT_RETURN ext_cno_arm(DAT_HANDLE handle, va_list args)
+{
+	DAT_UINT32 flags = va_arg(args, DAT_UINT32);
+
+	if (flags & ~DAT_EV_ARM_SOLICITED)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	return cno_arm(handle, flags & DAT_EV_ARM_SOLICITED);
+}
+
+/* From a signal handler, too: no lock, no memory, and errno as it was. */
+DAT_RETURN ext_cno_signal(DAT_HANDLE handle, va_list args)
+{
+	struct dapl_cno *cno = handle;
+
+	(void)args;
+	wakefd_signal(&cno->wake);
+	if (atomic_load(&cno->serviced))
+		ib_alarm_raise(cno->obj.ia->device, &cno->alarm);
+	return DAT_SUCCESS;
+}

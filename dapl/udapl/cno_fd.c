@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The descriptor of a CNO, and those behind it. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include "dapl/udapl/evd.h"
+#include "dapl/udapl/ext.h"
+#include "util/log.h"
+
+#define SERVE_BATCH 16
+
+bool cno_fd_add(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = evd };
+
+	if (!epoll_ctl(cno->epoll, EPOLL_CTL_ADD, evd->channel, &event))
+		return true;
+	log_at(LOG_ERROR, "cno %p: epoll_ctl: %m", (void *)cno);
+	return false;
+}
+
+void cno_fd_remove_locked(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	if (evd->channel >= 0 && epoll_ctl(cno->epoll, EPOLL_CTL_DEL, evd->channel, NULL))
+		log_at(LOG_ERROR, "cno %p: epoll_ctl: %m", (void *)cno);
+}
+
+void cno_changed_locked(struct dapl_cno *cno)
+{
+	cno->change_index++;
+	cno->changed |= cno->listed && cno->armed;
+	cno_show_locked(cno);
+}
+
+/*
+ * The EVD stays attached as long as the CNO's lock is held. What its end makes due is left to the
+ * next who unlocks the EVD: the lock of its async EVD's CNO may be this one.
+ */
+static void serve_one(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	bool told, wake;
+
+	if (!ib_cq_collect(evd->cq))
+		return;
+	lock_take(&evd->lock);
+	told = evd->cno == cno;
+	told &= evd_fired_locked(evd, &wake);
+	lock_give(&evd->lock);
+	if (wake)
+		wakefd_raise(&evd->wake);
+	if (told)
+		evd_trigger_locked(evd, cno);
+}
+
+void cno_serve_locked(struct dapl_cno *cno)
+{
+	struct epoll_event ready[SERVE_BATCH];
+	int n, i;
+
+	if (cno->dying)
+		return;
+	n = epoll_wait(cno->epoll, ready, SERVE_BATCH, 0);
+	if (n < 0 && errno != EINTR)
+		log_at(LOG_ERROR, "cno %p: epoll_wait: %m", (void *)cno);
+	for (i = 0; i < n; i++)
+		if (ready[i].data.ptr)
+			serve_one(cno, ready[i].data.ptr);
+}
+
+DAT_RETURN ext_cno_get_fd(DAT_HANDLE handle, va_list args)
+{
+	struct dapl_cno *cno = handle;
+	bool dying;
+	DAT_FD *out = va_arg(args, DAT_FD *);
+
+	if (!out)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	pthread_mutex_lock(&cno->lock);
+	dying = cno->dying;
+	if (!dying)
+		*out = cno->epoll;
+	pthread_mutex_unlock(&cno->lock);
+	return dying ? DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO) : DAT_SUCCESS;
+}
+
+/* -1: it has none. */
+static int channel_of(struct dapl_evd *evd)
+{
+	int fd = -1;
+
+	lock_take(&evd->lock);
+	if (evd->cq && !evd->dying)
+		fd = ib_cq_fd(evd->cq);
+	lock_give(&evd->lock);
+	return fd;
+}
+
+/* How many there are; those for which there is room are written. */
+static DAT_COUNT list_locked(struct dapl_cno *cno, struct pollfd *fds, DAT_COUNT room)
+{
+	int fd = wakefd_get(&cno->wake);
+	struct dapl_evd *evd;
+	DAT_COUNT count = 0;
+
+	if (count++ < room)
+		fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	TAILQ_FOREACH(evd, &cno->evds, cno_link) {
+		fd = channel_of(evd);
+		if (fd >= 0 && count++ < room)
+			fds[count - 1] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	}
+	return count;
+}
+
+DAT_RETURN ext_cno_get_pollfds(DAT_HANDLE handle, va_list args)
+{
+	DAT_EV_POLLFDS *out = va_arg(args, DAT_EV_POLLFDS *);
+	struct dapl_cno *cno = handle;
+	DAT_COUNT needed;
+	bool fits;
+
+	if (!out || out->nfds < 0 || (out->nfds && !out->fds))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	pthread_mutex_lock(&cno->lock);
+	needed = list_locked(cno, NULL, 0);
+	fits = out->nfds >= needed;
+	if (fits)
+		list_locked(cno, out->fds, needed);
+	cno->listed |= fits;
+	out->change_index = cno->change_index;
+	out->nfds = needed;
+	pthread_mutex_unlock(&cno->lock);
+	return fits ? DAT_SUCCESS : DAT_ERROR(DAT_LENGTH_ERROR, 0);
+}

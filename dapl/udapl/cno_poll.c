@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Asking all EVDs of a CNO for news. */
+#include "dapl/udapl/evd.h"
+#include "dapl/udapl/ext.h"
+#include "dapl/udapl/pset.h"
+
+/* Nothing but an empty CQ, which is the common case. */
+static inline bool is_bare_locked(struct dapl_evd *evd)
+{
+	int polled;
+
+	if (evd->special || !ib_cq_store_is_empty(evd->cq))
+		return false;
+	polled = ib_cq_ask(evd->cq);
+	evd_tally_locked(evd, polled > 0 ? DCNT_EVD_DEQUEUE_POLL_FOUND : DCNT_EVD_DEQUEUE_POLL);
+	if (__builtin_expect(polled != 0, 0))
+		ib_cq_keep(evd->cq, polled);
+	return !polled && !ib_cq_failed(evd->cq);
+}
+
+bool evd_has_news(struct dapl_evd *evd)
+{
+	bool news = false;
+
+	lock_take(&evd->lock);
+	if (!is_bare_locked(evd) && !evd->dying) {
+		if (!evd->waiter)
+			evd_drain_locked(evd);
+		news = evd->queued || evd->broken;
+	}
+	lock_give(&evd->lock);
+	return news;
+}
+
+bool cno_has_news(struct dapl_cno *cno)
+{
+	struct dapl_evd *evd;
+	bool news = false;
+
+	pthread_mutex_lock(&cno->lock);
+	TAILQ_FOREACH(evd, &cno->evds, cno_link) {
+		/* Not the CNO's are those that are disabled or have a waiter. */
+		lock_take(&evd->lock);
+		if (evd_may_trigger_locked(evd)) {
+			evd_drain_locked(evd);
+			news = evd->queued || evd->broken;
+		}
+		lock_give(&evd->lock);
+		if (news)
+			break;
+	}
+	pthread_mutex_unlock(&cno->lock);
+	return news;
+}
+
+/* A thousand EVDs are more than a cache holds: what the next looks touch is on its way by then. */
+static void fetch_ahead(const struct dapl_evd *evd)
+{
+	const struct dapl_evd *next = TAILQ_NEXT(evd, cno_link);
+	const struct dapl_evd *after = next ? TAILQ_NEXT(next, cno_link) : NULL;
+
+	if (after) {
+		__builtin_prefetch(&after->lock);
+		__builtin_prefetch(&after->tail);
+		__builtin_prefetch(&after->cno_link);
+		__builtin_prefetch(&after->counters.value[DCNT_EVD_DEQUEUE_POLL]);
+	}
+}
+
+/* All of them once, from the one that is next; where it stops the following call begins. */
+static DAT_COUNT poll_locked(struct dapl_cno *cno, DAT_COUNT max, DAT_EVD_HANDLE *evds)
+{
+	struct dapl_evd *first = cno->poll_next ? cno->poll_next : TAILQ_FIRST(&cno->evds), *evd;
+	DAT_COUNT count = 0;
+
+	evd = first;
+	while (evd) {
+		bool news;
+
+		fetch_ahead(evd);
+		news = evd_has_news(evd);
+		if (news)
+			evds[count++] = evd;
+		evd = TAILQ_NEXT(evd, cno_link);
+		if (news)
+			cno->poll_next = evd;
+		if (!evd)
+			evd = TAILQ_FIRST(&cno->evds);
+		if (evd == first || count == max)
+			break;
+	}
+	return count;
+}
+
+DAT_RETURN poll_args(va_list args, struct poll_args *out)
+{
+	out->max = va_arg(args, DAT_COUNT);
+	out->evds = va_arg(args, DAT_EVD_HANDLE *);
+	out->n = va_arg(args, DAT_COUNT *);
+	if (out->max < 1)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!out->evds)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (!out->n)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN ext_cno_poll(DAT_HANDLE handle, va_list args)
+{
+	struct dapl_cno *cno = handle;
+	struct poll_args asked;
+	DAT_RETURN status = poll_args(args, &asked);
+	DAT_COUNT count;
+
+	if (status != DAT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&cno->lock);
+	count = poll_locked(cno, asked.max, asked.evds);
+	pthread_mutex_unlock(&cno->lock);
+	*asked.n = count;
+	return count ? DAT_SUCCESS : DAT_QUEUE_EMPTY;	/* no failure: without a class */
+}

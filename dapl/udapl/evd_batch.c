@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Many events at once, and how many there are. */
+#include "dapl/udapl/evd_take.h"
+#include "dapl/udapl/ext.h"
+
+/*
+ * Plain successes of `ring`, the one that the EVD's last completion was of, in a row, from what was
+ * polled: what is the same for all of them is done once.
+ */
+static inline __attribute__((always_inline))
+DAT_COUNT take_run_of(struct dapl_evd *evd, struct dto_ring *ring, enum dto_side side, DAT_COUNT max,
+		      DAT_EVENT *events)
+{
+	struct ib_cq_store *store = ib_cq_store(evd->cq);
+	uint32_t count = store->left < (uint32_t)max ? store->left : (uint32_t)max;
+	const struct ib_completion *next = store->next, *end = next + count;
+	const struct dto_slot *slot, *slots = ring->slots;
+	uint64_t index, base = ring->base, bytes = 0;
+	struct dapl_ep *ep = (struct dapl_ep *)ring->ep;
+	uint32_t mask = ring->mask, length;
+
+	for (; next < end; next++) {
+		index = next->wr_id ^ base;
+		if (__builtin_expect(index > mask, 0))
+			break;
+		slot = &slots[index];
+		if (!dto_is_plain(slot, next))
+			break;
+		length = side == DTO_RECV ? next->byte_len : dto_plain_length(slot, next);
+		bytes += length;
+		dto_fill(evd, ep, slot->cookie, DAT_DTO_SUCCESS, length,
+			 side == DTO_RECV ? DAT_DTO_RECEIVE : slot->operation, 0, events++);
+	}
+	count = (uint32_t)(next - store->next);
+	if (!count)
+		return 0;
+	store->next = next;
+	store->left -= count;
+	if (side == DTO_RECV)
+		dto_count_received(ep, DCNT_EP_RECV, count, bytes);
+	dto_retire(ring, (uint32_t)(next[-1].wr_id ^ base));
+	return (DAT_COUNT)count;
+}
+
+static __attribute__((noinline))
+DAT_COUNT take_run_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events)
+{
+	struct dto_ring *ring = evd->last_ring;
+
+	/* acquire: the slots are as they were posted */
+	atomic_load_explicit(&ring->posted, memory_order_acquire);
+	if (dto_id_side(ring->base) == DTO_RECV)
+		return take_run_of(evd, ring, DTO_RECV, max, events);
+	return take_run_of(evd, ring, DTO_REQUEST, max, events);
+}
+
+/* Of an EVD with nothing special, as long as it is that. */
+static DAT_COUNT take_plain_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events)
+{
+	DAT_COUNT count = 0, run;
+
+	while (count < max && !evd->special) {
+		if (ib_cq_store_is_empty(evd->cq) && !evd_cq_fill_locked(evd))
+			break;
+		run = take_run_locked(evd, max - count, &events[count]);
+		if (!run && !evd_take_plain_locked(evd, &events[count]))
+			break;
+		count += run ? run : 1;
+	}
+	return count;
+}
+
+/* What dequeues would return; stops at the first that would return none. */
+static DAT_COUNT take_many_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events)
+{
+	DAT_COUNT count = 0;
+
+	for (;;) {
+		count += take_plain_locked(evd, max - count, &events[count]);
+		/* The ring may hold some, or a failure of the CQ be seen. */
+		if (count == max || !(evd->special || ib_cq_failed(evd->cq)) ||
+		    !evd_take_locked(evd, &events[count]))
+			return count;
+		count++;
+	}
+}
+
+static DAT_RETURN dequeue_many_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events,
+				      DAT_COUNT *count)
+{
+	if (!evd->waiter)
+		*count = take_many_locked(evd, max, events);
+	if (*count)
+		return DAT_SUCCESS;
+	/* The one that says why there is none. */
+	if (evd->special)
+		return evd_dequeue_special_locked(evd, events);
+	return DAT_QUEUE_EMPTY;		/* no failure: without a class */
+}
+
+DAT_RETURN ext_evd_dequeue_n(DAT_HANDLE handle, va_list args)
+{
+	DAT_COUNT max = va_arg(args, DAT_COUNT);
+	DAT_EVENT *events = va_arg(args, DAT_EVENT *);
+	DAT_COUNT *n = va_arg(args, DAT_COUNT *), count = 0;
+	struct dapl_evd *evd = handle;
+	DAT_RETURN status;
+
+	if (max < 1)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!events)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (!n)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+
+	lock_take(&evd->lock);
+	status = dequeue_many_locked(evd, max, events, &count);
+	/* Held by another event until now, the first may be there for the last look. */
+	count += status == DAT_SUCCESS && !count;
+	if (status == DAT_SUCCESS)
+		evd->counters.value[DCNT_EVD_DEQUEUE_FOUND] += (uint64_t)count;
+	else
+		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_NOT_FOUND);
+	evd_unlock(evd);
+	if (status == DAT_SUCCESS || status == DAT_QUEUE_EMPTY)
+		*n = count;
+	return status;
+}
+
+DAT_RETURN ext_evd_pending(DAT_HANDLE handle, va_list args)
+{
+	DAT_COUNT *n = va_arg(args, DAT_COUNT *), count;
+	struct dapl_evd *evd = handle;
+
+	if (!n)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	lock_take(&evd->lock);
+	if (!evd->waiter)
+		evd_drain_locked(evd);
+	count = evd_count_locked(evd);
+	if (count > evd->qlen)
+		count = evd->qlen;
+	evd_unlock(evd);
+	*n = count;
+	return DAT_SUCCESS;
+}

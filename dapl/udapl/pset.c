@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Poll sets. */
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/udapl/evd.h"
+#include "dapl/udapl/ext.h"
+#include "dapl/udapl/pset.h"
+
+#define ROOM_FIRST 16
+
+DAT_RETURN ext_pset_create(DAT_HANDLE ia, va_list args)
+{
+	DAT_HANDLE *out = va_arg(args, DAT_HANDLE *);
+	struct dapl_pset *pset;
+
+	if (!out)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	pset = obj_new(ia, OBJ_PSET);
+	if (!pset)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	pthread_mutex_init(&pset->lock, NULL);
+	obj_publish(&pset->obj, OBJ_PSET);
+	*out = pset;
+	return DAT_SUCCESS;
+}
+
+static uint32_t find_locked(const struct dapl_pset *pset, const struct dapl_evd *evd)
+{
+	uint32_t i = 0;
+
+	while (i < pset->count && pset->evds[i] != evd)
+		i++;
+	return i;
+}
+
+static bool grow_locked(struct dapl_pset *pset)
+{
+	uint32_t room = pset->room ? 2 * pset->room : ROOM_FIRST;
+	struct dapl_evd **evds;
+
+	if (pset->count < pset->room)
+		return true;
+	evds = realloc(pset->evds, room * sizeof(struct dapl_evd *));
+	if (!evds)
+		return false;
+	pset->evds = evds;
+	pset->room = room;
+	return true;
+}
+
+static DAT_RETURN add_locked(struct dapl_pset *pset, struct dapl_evd *evd)
+{
+	if (find_locked(pset, evd) < pset->count)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
+	if (!grow_locked(pset))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	if (!evd_join_set(evd))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	pset->evds[pset->count++] = evd;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN ext_pset_add(DAT_HANDLE handle, va_list args)
+{
+	DAT_EVD_HANDLE evd = va_arg(args, DAT_EVD_HANDLE);
+	struct dapl_pset *pset = handle;
+	DAT_RETURN status;
+
+	if (!ext_is_ours(evd) || !evd_from(evd))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	pthread_mutex_lock(&pset->lock);
+	status = add_locked(pset, evd);
+	pthread_mutex_unlock(&pset->lock);
+	return status;
+}
+
+DAT_RETURN ext_pset_del(DAT_HANDLE handle, va_list args)
+{
+	struct dapl_evd *evd = va_arg(args, DAT_EVD_HANDLE);
+	struct dapl_pset *pset = handle;
+	uint32_t at;
+	bool found;
+
+	pthread_mutex_lock(&pset->lock);
+	at = find_locked(pset, evd);
+	found = at < pset->count;
+	if (found) {
+		pset->count--;
+		memmove(&pset->evds[at], &pset->evds[at + 1],
+			(pset->count - at) * sizeof(pset->evds[0]));
+		pset->next -= at < pset->next;
+	}
+	pthread_mutex_unlock(&pset->lock);
+	if (!found)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	evd_leave_set(evd);
+	return DAT_SUCCESS;
+}
+
+/* Each once, beginning behind the last one that a poll returned. */
+static DAT_COUNT poll_locked(struct dapl_pset *pset, DAT_COUNT max, DAT_EVD_HANDLE *evds)
+{
+	uint32_t first = pset->next < pset->count ? pset->next : 0, i, at;
+	DAT_COUNT count = 0;
+
+	for (i = 0; i < pset->count && count < max; i++) {
+		at = first + i < pset->count ? first + i : first + i - pset->count;
+		if (!evd_has_news(pset->evds[at]))
+			continue;
+		evds[count++] = pset->evds[at];
+		pset->next = at + 1;
+	}
+	return count;
+}
+
+DAT_RETURN ext_pset_poll(DAT_HANDLE handle, va_list args)
+{
+	struct dapl_pset *pset = handle;
+	struct poll_args asked;
+	DAT_RETURN status = poll_args(args, &asked);
+	DAT_COUNT count;
+
+	if (status != DAT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&pset->lock);
+	count = poll_locked(pset, asked.max, asked.evds);
+	pthread_mutex_unlock(&pset->lock);
+	*asked.n = count;
+	return count ? DAT_SUCCESS : DAT_QUEUE_EMPTY;	/* no failure: without a class */
+}
+
+void pset_destroy(struct dapl_pset *pset)
+{
+	uint32_t i;
+
+	obj_hide(&pset->obj, OBJ_PSET);
+	for (i = 0; i < pset->count; i++)
+		evd_leave_set(pset->evds[i]);
+	free(pset->evds);
+	pthread_mutex_destroy(&pset->lock);
+	obj_free(&pset->obj, OBJ_PSET);
+}
+
+DAT_RETURN ext_pset_free(DAT_HANDLE handle, va_list args)
+{
+	struct dapl_pset *pset = handle;
+	bool empty;
+
+	(void)args;
+	pthread_mutex_lock(&pset->lock);
+	empty = !pset->count;
+	pthread_mutex_unlock(&pset->lock);
+	if (!empty)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
+	pset_destroy(pset);
+	return DAT_SUCCESS;
+}
