@@ -17,8 +17,6 @@
 #include <rdma/rdma_cma.h>
 #include "test/unit/unit.h"
 
-#define CM_WAIT 5000	/* milliseconds */
-
 /* An event, acknowledged; the private data is copied. */
 struct seen {
 	struct rdma_cm_event event;
@@ -50,7 +48,7 @@ static inline bool cm_take(struct rdma_event_channel *channel, struct seen *seen
 
 	memset(seen, 0, sizeof(*seen));
 	seen->event.event = (enum rdma_cm_event_type)-1;
-	if (!cm_ready(channel, CM_WAIT) || rdma_get_cm_event(channel, &event))
+	if (!cm_ready(channel, UNIT_PATIENCE) || rdma_get_cm_event(channel, &event))
 		return false;
 	seen->event = *event;
 	if (event->param.conn.private_data)

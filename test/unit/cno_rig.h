@@ -54,8 +54,10 @@ static inline void *cno_wait_run(void *arg)
 	struct cno_waiter *w = arg;
 	uint64_t begin = clock_now();
 
+	pthread_cleanup_push(unit_forget_stack, NULL);
 	w->status = dat_cno_wait(w->cno, w->timeout, &w->evd);
 	w->took = clock_now() - begin;
+	pthread_cleanup_pop(0);
 	return NULL;
 }
 
@@ -89,7 +91,7 @@ static inline void cno_wait_start(struct cno_waiter *w, DAT_CNO_HANDLE cno, DAT_
 	*w = (struct cno_waiter){ .cno = cno, .timeout = timeout,
 				  .evd = (DAT_EVD_HANDLE)(uintptr_t)8 };
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&w->thread, NULL, cno_wait_run, w), 0);
-	CU_ASSERT_TRUE(unit_wait_for(cno_is_crowd, &crowd, 10000));
+	CU_ASSERT_TRUE(unit_wait_for(cno_is_crowd, &crowd, UNIT_PATIENCE));
 }
 
 static inline DAT_RETURN cno_wait_end(struct cno_waiter *w)

@@ -219,3 +219,11 @@ void post_recvs(struct end *end, unsigned count)
 	for (i = 0; i < count; i++)
 		MUST(try_recv(end, i));
 }
+
+void message_passes(struct end *from, struct end *to)
+{
+	MUST(try_recv(to, 77));
+	MUST(try_send(from, 78, 0));
+	expect_dto(from->request, from->ep, 78, DAT_DTO_SUCCESS);
+	expect_dto(to->recv, to->ep, 77, DAT_DTO_SUCCESS);
+}

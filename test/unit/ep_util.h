@@ -18,7 +18,7 @@
 #define MUST(call) CU_ASSERT_EQUAL_FATAL(call, DAT_SUCCESS)
 #define IS(call, status) CU_ASSERT_EQUAL(call, (DAT_RETURN)(status))
 
-#define PATIENCE 10000000u	/* microseconds: for what must happen */
+#define PATIENCE (UNIT_PATIENCE * 1000u)	/* microseconds: for what must happen */
 #define BUFFER 65536
 
 struct env {
@@ -75,5 +75,6 @@ DAT_RETURN try_recv(struct end *end, uint64_t cookie);
 DAT_RETURN try_send(struct end *end, uint64_t cookie, DAT_COMPLETION_FLAGS flags);
 DAT_RETURN try_write(struct end *end, uint64_t cookie, DAT_RMR_CONTEXT rkey);
 void post_recvs(struct end *end, unsigned count);	/* cookies 0, 1, ... */
+void message_passes(struct end *from, struct end *to);	/* to a receive of its own */
 
 #endif

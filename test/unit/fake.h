@@ -105,7 +105,7 @@ static inline void fake_in_child(const char *conf, void (*body)(void))
 	fflush(NULL);
 	child = fork();
 	if (child == 0) {
-		alarm(120);
+		alarm(10 * UNIT_PATIENCE / 1000);
 		if (conf)
 			fake_conf(conf);
 		body();

@@ -12,8 +12,6 @@
 #include "test/unit/process.h"
 #include "test/unit/unit.h"
 
-#define WAIT 5000	/* milliseconds */
-
 static inline unsigned entries(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -46,7 +44,7 @@ static inline struct sv_peer *link_to(uint64_t slot)
 {
 	struct wanted wanted = { .slot = (uint16_t)slot };
 
-	unit_wait_for(linked, &wanted, WAIT);
+	unit_wait_for(linked, &wanted, UNIT_PATIENCE);
 	return wanted.peer;
 }
 

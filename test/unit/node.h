@@ -204,7 +204,7 @@ static inline int node_recv(struct node *node, uint32_t qp, uint64_t wr_id, size
 /* One completion in time. */
 static inline bool node_poll(struct node *node, struct ibv_wc *wc)
 {
-	uint64_t deadline = clock_now() + PROCESS_TIME * NSEC_PER_MSEC;
+	uint64_t deadline = clock_now() + UNIT_PATIENCE * NSEC_PER_MSEC;
 
 	for (;;) {
 		int n = ibv_poll_cq(node->cq, 1, wc);

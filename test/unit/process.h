@@ -16,17 +16,14 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "test/unit/unit.h"
 #include "util/clock.h"
-
-#define PROCESS_TIME 10000	/* milliseconds: far more than anything takes that works */
 
 /*
  * The thread sanitizer cannot follow a child that was forked from several threads and starts
  * threads itself.
  */
-#if defined(__has_feature)
-#define PROCESS_TSAN __has_feature(thread_sanitizer)
-#elif defined(__SANITIZE_THREAD__)
+#ifdef __SANITIZE_THREAD__
 #define PROCESS_TSAN 1
 #else
 #define PROCESS_TSAN 0
@@ -46,7 +43,7 @@ static inline bool process_hear(int fd, uint64_t *value)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 
-	return poll(&poll_fd, 1, PROCESS_TIME) == 1 &&
+	return poll(&poll_fd, 1, UNIT_PATIENCE) == 1 &&
 	       recv(fd, value, sizeof(*value), 0) == sizeof(*value);
 }
 
@@ -88,12 +85,12 @@ static inline bool process_start(struct process *process, int (*run)(int fd, voi
 /* The exit status, 1000 + signal, or -1 when it does not end in time; then it is killed. */
 static inline int process_end(struct process *process)
 {
-	uint64_t deadline = clock_now() + PROCESS_TIME * NSEC_PER_MSEC;
+	uint64_t deadline = clock_now() + UNIT_PATIENCE * NSEC_PER_MSEC;
 	struct pollfd poll_fd = { .fd = process->fd };
 	int status;
 	pid_t done;
 
-	poll(&poll_fd, 1, PROCESS_TIME);	/* its end hangs up */
+	poll(&poll_fd, 1, UNIT_PATIENCE);	/* its end hangs up */
 	while (!(done = waitpid(process->pid, &status, WNOHANG)) && clock_now() < deadline)
 		sched_yield();
 	if (!done) {

@@ -168,6 +168,7 @@ static void test_descriptor(void)
 static void test_close(void)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL, evd;
+	DAT_EVD_PARAM param;
 	DAT_CNO_HANDLE cno;
 	DAT_IA_HANDLE ia2;
 	struct rig rig;
@@ -181,9 +182,9 @@ static void test_close(void)
 	MUST(dat_evd_modify_cno(rig.async, cno));
 	/* an EVD of another IA survives, without a CNO */
 	MUST(dat_evd_create(ia2, 4, cno, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG, &evd));
-	CU_ASSERT_TRUE(rig_cq(evd)->watched);
 	MUST(dat_ia_close(rig.ia, DAT_CLOSE_ABRUPT_FLAG));
-	CU_ASSERT_FALSE(rig_cq(evd)->watched);
+	MUST(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	CU_ASSERT_PTR_NULL(param.cno_handle);
 	IS(dat_cno_free(cno), E(INVALID_HANDLE, INVALID_HANDLE_CNO));
 	MUST(rig_post_se(evd, 1));
 	rig_take(evd);

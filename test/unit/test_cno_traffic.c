@@ -121,7 +121,7 @@ static void test_agent(void)
 	MUST(dat_cno_create(env.ia, (DAT_OS_WAIT_PROXY_AGENT){ &agent, on_trigger }, &agent.cno));
 	storm.evds[0] = evd_on(&env, agent.cno, 64, DAT_EVD_SOFTWARE_FLAG);
 	storm_run(&storm);
-	CU_ASSERT_TRUE(unit_wait_for(took_all, &agent, 10000));
+	CU_ASSERT_TRUE(unit_wait_for(took_all, &agent, UNIT_PATIENCE));
 	CU_ASSERT_TRUE(agent.calls >= 1);
 	MUST(dat_evd_modify_cno(storm.evds[0], DAT_HANDLE_NULL));
 	MUST(dat_evd_free(storm.evds[0]));

@@ -39,7 +39,7 @@ static void test_a_trigger_releases_one(void)
 	for (i = 3; i-- > 0;) {
 		MUST(rig_post_se(evd, 1));
 		crowd.waiters = i;
-		CU_ASSERT_TRUE(unit_wait_for(cno_is_crowd, &crowd, 10000));
+		CU_ASSERT_TRUE(unit_wait_for(cno_is_crowd, &crowd, UNIT_PATIENCE));
 		rig_take(evd);
 	}
 	for (i = 0; i < 3; i++) {
@@ -96,7 +96,6 @@ static void test_last_evd_freed(void)
 	fake.refuse = E0(INTERNAL_ERROR);	/* the device keeps the CQ: all is as before */
 	IS(dat_evd_free(two), E0(INTERNAL_ERROR));
 	CU_ASSERT_EQUAL(cno_waiters(cno), 2);
-	CU_ASSERT_TRUE(rig_cq(two)->watched);
 	MUST(dat_evd_free(two));
 	IS(cno_wait_end(&w[0]), DAT_SUCCESS);
 	IS(cno_wait_end(&w[1]), DAT_SUCCESS);

@@ -216,16 +216,12 @@ static void test_messages(void)
  */
 static void test_nobody(void)
 {
-	uint64_t began;
-
 	setup();
 	post_recvs(&a, 3);
 	OK(dat_psp_free(env.psp));
 	env.psp = DAT_HANDLE_NULL;
-	began = clock_now();
-	CU_ASSERT_EQUAL(try_connect(&a, 60000000), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(try_connect(&a, 10 * PATIENCE), DAT_SUCCESS);
 	expect(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, a.ep);
-	CU_ASSERT_TRUE(clock_now() - began < 5 * NSEC_PER_SEC);
 	CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_dto(a.recv, a.ep, 0, DAT_DTO_ERR_FLUSHED);
 	expect_dto(a.recv, a.ep, 1, DAT_DTO_ERR_FLUSHED);
@@ -248,7 +244,7 @@ static void test_timeout(void)
 	expect(a.conn, DAT_CONNECTION_EVENT_TIMED_OUT, a.ep);
 	took = clock_now() - began;
 	CU_ASSERT_TRUE(took >= 200 * NSEC_PER_MSEC);
-	CU_ASSERT_TRUE(took < 5 * NSEC_PER_SEC);
+	CU_ASSERT_TRUE(took < PATIENCE * NSEC_PER_USEC);
 	CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_DISCONNECTED);
 	OK(dat_cr_accept(cr, b.ep, 0, NULL));
 	expect(b.conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, b.ep);
@@ -265,12 +261,26 @@ static void test_timeout(void)
 /* The timer of an attempt that succeeded does nothing to the connection. */
 static void test_timeout_after(void)
 {
+	DAT_TIMEOUT timeout = 100000;
+	DAT_EVENT event;
+	bool came;
+
 	setup();
-	CU_ASSERT_EQUAL(try_connect(&a, 100000), DAT_SUCCESS);
-	OK(dat_cr_accept(request_next(&env), b.ep, 0, NULL));
-	expect(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, a.ep);
+	/* a busy machine may be late */
+	for (;; timeout *= 4) {
+		CU_ASSERT_EQUAL(try_connect(&a, timeout), DAT_SUCCESS);
+		OK(dat_cr_accept(request_next(&env), b.ep, 0, NULL));
+		came = event_next(a.conn, &event);
+		CU_ASSERT_TRUE_FATAL(came);
+		if (event.event_number != DAT_CONNECTION_EVENT_TIMED_OUT || timeout >= PATIENCE)
+			break;
+		expect(b.conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, b.ep);
+		OK(dat_ep_reset(a.ep));
+		OK(dat_ep_reset(b.ep));
+	}
+	CU_ASSERT_EQUAL(event.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
 	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
-	CU_ASSERT_EQUAL(dat_evd_wait(a.conn, 300000, 1, &(DAT_EVENT){ 0 }, &(DAT_COUNT){ 0 }),
+	CU_ASSERT_EQUAL(dat_evd_wait(a.conn, 3 * timeout, 1, &event, &(DAT_COUNT){ 0 }),
 			DAT_TIMEOUT_EXPIRED);
 	CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_CONNECTED);
 	disconnect_pair(&a, &b);

@@ -99,8 +99,6 @@ static void test_service_type(void)
 	DAT_NAMED_ATTR named = { "no such", "attribute" };
 
 	setup();
-	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
-	IS(create(&attr), E0(MODEL_NOT_SUPPORTED));
 	attr.service_type = 77;
 	IS(create(&attr), E(INVALID_PARAMETER, INVALID_ARG6));
 	attr = plain_attr();

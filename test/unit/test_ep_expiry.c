@@ -117,35 +117,98 @@ static void test_connect_timeout(void)
 	rig_close(&rig);
 }
 
+/* Notices: of an endpoint on an SRQ. */
+struct noticed {
+	struct rig rig;
+	DAT_SRQ_HANDLE srq;
+};
+
+static void noticed_open(struct noticed *n)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
+
+	rig_open(&n->rig, NULL);
+	MUST(dat_srq_create(n->rig.ia, n->rig.pz, &attr, &n->srq));
+}
+
+static void noticed_end(struct noticed *n)
+{
+	DAT_EP_ATTR attr = { .max_request_dtos = 4, .max_request_iov = 1 };
+	struct rig *rig = &n->rig;
+
+	MUST(dat_ep_create_with_srq(rig->ia, rig->pz, rig->recv, rig->request, rig->conn, n->srq, &attr,
+				    &rig->ep));
+	rig_connect(rig);
+	fake.upcalls.conn(fake.conn->owner, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
+	expect_only(rig->conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+static void expect_notice(const struct rig *rig)
+{
+	DAT_EVENT event = rig_take(rig->async);
+
+	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
+	CU_ASSERT_PTR_EQUAL(event.event_data.asynch_error_event_data.dat_handle, rig->ep);
+}
+
+static void noticed_free_ep(struct noticed *n)
+{
+	MUST(dat_ep_free(n->rig.ep));
+	n->rig.ep = DAT_HANDLE_NULL;
+}
+
+static void noticed_close(struct noticed *n)
+{
+	MUST(dat_srq_free(n->srq));
+	rig_close(&n->rig);
+}
+
 /* The device that never says that the last buffer was taken: one notice, a second later. */
 static void test_notice(void)
 {
-	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
-	DAT_EP_ATTR attr = { .max_request_dtos = 4, .max_request_iov = 1 };
-	DAT_SRQ_HANDLE srq;
-	struct rig rig;
-	DAT_EVENT event;
+	struct noticed n;
 
-	rig_open(&rig, NULL);
-	MUST(dat_srq_create(rig.ia, rig.pz, &srq_attr, &srq));
-	MUST(dat_ep_create_with_srq(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, srq, &attr,
-				    &rig.ep));
-	rig_connect(&rig);
-	fake.upcalls.conn(fake.conn->owner, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
-	expect_only(rig.conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+	noticed_open(&n);
+	noticed_end(&n);
 	pass(900);
-	expect_nothing(rig.async);
+	expect_nothing(n.rig.async);
 	pass(100);
-	event = rig_take(rig.async);
-	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
-	CU_ASSERT_PTR_EQUAL(event.event_data.asynch_error_event_data.dat_handle, rig.ep);
-	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_LAST_WQE, rig.ep);	/* too late */
+	expect_notice(&n.rig);
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_LAST_WQE, n.rig.ep);	/* too late */
 	pass(1000);
-	expect_nothing(rig.async);
-	MUST(dat_ep_free(rig.ep));
-	rig.ep = DAT_HANDLE_NULL;
-	MUST(dat_srq_free(srq));
-	rig_close(&rig);
+	expect_nothing(n.rig.async);
+	noticed_free_ep(&n);
+	noticed_close(&n);
+}
+
+/* Once it was silent it is not waited for that long again, until it does say it. */
+static void test_silent(void)
+{
+	struct noticed n;
+
+	noticed_open(&n);
+	noticed_end(&n);
+	pass(1000);
+	expect_notice(&n.rig);
+	noticed_free_ep(&n);
+	noticed_end(&n);
+	pass(90);
+	expect_nothing(n.rig.async);
+	pass(10);
+	expect_notice(&n.rig);
+	noticed_free_ep(&n);
+	noticed_end(&n);
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_LAST_WQE, n.rig.ep);
+	fake_run_timers();
+	expect_notice(&n.rig);
+	noticed_free_ep(&n);
+	noticed_end(&n);
+	pass(900);
+	expect_nothing(n.rig.async);
+	pass(100);
+	expect_notice(&n.rig);
+	noticed_free_ep(&n);
+	noticed_close(&n);
 }
 
 static const struct unit_test tests[] = {
@@ -154,6 +217,7 @@ static const struct unit_test tests[] = {
 	{ "T22: an abrupt end of a graceful one", test_hastened },
 	{ "T18: the consumer's time is over", test_connect_timeout },
 	{ "srq 6: a notice that the device owes, after a second", test_notice },
+	{ "srq 6: the next ones sooner, until the device tells", test_silent },
 };
 
 UNIT_MAIN("ep_expiry", tests)

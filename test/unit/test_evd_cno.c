@@ -2,6 +2,12 @@
 /* An event dispatcher and its CNO: attaching, enabling, and which completions trigger. */
 #include "test/unit/cno_rig.h"
 
+static void on_trigger(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	(void)data;
+	(void)evd;
+}
+
 static void test_checks(void)
 {
 	DAT_EVD_PARAM param;
@@ -15,8 +21,14 @@ static void test_checks(void)
 	IS(dat_evd_modify_cno(rig.recv, rig.pz), E(INVALID_HANDLE, INVALID_HANDLE_CNO));
 	IS(dat_evd_enable(rig.pz), E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST));
 	IS(dat_evd_disable(rig.pz), E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST));
+	MUST(dat_cno_free(cno));
+	MUST(dat_cno_create(rig.ia, (DAT_OS_WAIT_PROXY_AGENT){ NULL, on_trigger }, &cno));
 	fake.refuse = E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY);
 	IS(dat_evd_modify_cno(rig.recv, cno), E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
+	MUST(dat_evd_modify_cno(rig.recv, cno));
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->watched);
+	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
+	CU_ASSERT_FALSE(rig_cq(rig.recv)->watched);
 	MUST(dat_cno_free(cno));		/* nothing of it stayed */
 	cno = rig_cno(&rig);
 	evd = rig_evd_on(&rig, cno, DAT_EVD_DTO_FLAG);
@@ -32,7 +44,6 @@ static void test_checks(void)
 	MUST(dat_evd_modify_cno(evd, DAT_HANDLE_NULL));
 	MUST(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
 	CU_ASSERT_PTR_NULL(param.cno_handle);
-	CU_ASSERT_FALSE(rig_cq(evd)->watched);
 	MUST(dat_evd_free(evd));
 	MUST(dat_cno_free(cno));
 	rig_close(&rig);
@@ -97,21 +108,20 @@ static void test_completions_trigger_and_rearm(void)
 	open_on_cno(&rig, &cno, DAT_COMPLETION_DEFAULT_FLAG);
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
 	rig_receive(&rig, 1);
-	CU_ASSERT_TRUE(fake_fire(rig_cq(rig.recv)));
-	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);	/* re-armed before the trigger */
+	CU_ASSERT_FALSE(rig_cq(rig.recv)->armed);
 	rig_named(cno, rig.recv);
-	/* what was taken before the thread came makes no trigger */
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);	/* re-armed before the trigger */
+	/* what was taken before the look makes no trigger */
 	rig_take(rig.recv);
 	rig_receive(&rig, 2);
 	rig_take(rig.recv);
-	CU_ASSERT_TRUE(fake_fire(rig_cq(rig.recv)));
 	rig_named(cno, NULL);
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
 	/* disabled: no trigger and no further wake-up; enabled: both */
 	rig_receive(&rig, 3);
 	MUST(dat_evd_disable(rig.recv));
-	CU_ASSERT_TRUE(fake_fire(rig_cq(rig.recv)));
-	CU_ASSERT_FALSE(rig_cq(rig.recv)->armed);
 	rig_named(cno, NULL);
+	CU_ASSERT_FALSE(rig_cq(rig.recv)->armed);
 	MUST(dat_evd_enable(rig.recv));
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
 	rig_named(cno, rig.recv);
@@ -128,11 +138,9 @@ static void test_unsignalled_triggers_by_the_flag_of_the_post(void)
 	open_on_cno(&rig, &cno, flag);
 	MUST(dat_ep_post_recv(rig.ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 }, flag));
 	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
-	CU_ASSERT_TRUE(fake_fire(rig_cq(rig.recv)));
-	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
 	rig_named(cno, NULL);
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
 	rig_receive(&rig, 2);
-	CU_ASSERT_TRUE(fake_fire(rig_cq(rig.recv)));
 	rig_named(cno, rig.recv);
 	rig_take(rig.recv);
 	rig_take(rig.recv);
@@ -150,13 +158,12 @@ static void test_solicited_triggers_by_the_flag_of_the_send(void)
 	MUST(rig_recv(&rig, 1));
 	plain.wr_id = fake.last.wr_id;
 	fake_complete(rig_cq(rig.recv), &plain, false);
-	CU_ASSERT_FALSE(fake_fire(rig_cq(rig.recv)));
+	CU_ASSERT_FALSE(rig_readable(rig_cq(rig.recv)->fd));
 	MUST(rig_recv(&rig, 2));
 	plain.wr_id = fake.last.wr_id;
 	fake_complete(rig_cq(rig.recv), &plain, true);
-	CU_ASSERT_TRUE(fake_fire(rig_cq(rig.recv)));
-	CU_ASSERT_TRUE(rig_cq(rig.recv)->solicited_only);
 	rig_named(cno, rig.recv);
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->solicited_only);
 	rig_take(rig.recv);
 	rig_take(rig.recv);
 	close_on_cno(&rig, cno);
@@ -195,7 +202,7 @@ static void evd_wait_start(struct evd_waiter *w, DAT_EVD_HANDLE evd, DAT_COUNT t
 {
 	*w = (struct evd_waiter){ .evd = evd, .threshold = threshold };
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&w->thread, NULL, evd_wait_run, w), 0);
-	CU_ASSERT_TRUE(unit_wait_for(is_asleep, evd, 10000));
+	CU_ASSERT_TRUE(unit_wait_for(is_asleep, evd, UNIT_PATIENCE));
 }
 
 static void test_waiter_is_the_delivery(void)
@@ -217,7 +224,6 @@ static void test_waiter_is_the_delivery(void)
 	rig_named(cno, NULL);
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);	/* and the CNO's turn again */
 	rig_receive(&rig, 8);
-	CU_ASSERT_TRUE(fake_fire(rig_cq(rig.recv)));
 	rig_named(cno, rig.recv);
 	rig_take(rig.recv);
 	close_on_cno(&rig, cno);
@@ -234,7 +240,7 @@ static void test_waiter_of_more_leaves_what_it_was_told_of(void)
 	cno = rig_cno(&rig);
 	evd = rig_evd_on(&rig, cno, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG);
 	evd_wait_start(&w, evd, 3);
-	CU_ASSERT_TRUE(unit_wait_for(is_asleep, evd, 10000));
+	CU_ASSERT_TRUE(unit_wait_for(is_asleep, evd, UNIT_PATIENCE));
 	MUST(rig_post_se(evd, 1));
 	MUST(rig_post_se(evd, 2));
 	MUST(rig_post_se(evd, 3));
@@ -271,7 +277,7 @@ static void test_threshold_moderates_the_device(void)
 	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
 	CU_ASSERT_EQUAL(rig_cq(rig.recv)->moderation, 1);
 	evd_wait_start(&w, rig.recv, 3);
-	CU_ASSERT_TRUE(unit_wait_for(waits_for_three, rig_cq(rig.recv), 10000));
+	CU_ASSERT_TRUE(unit_wait_for(waits_for_three, rig_cq(rig.recv), UNIT_PATIENCE));
 	rig_receive(&rig, 1);
 	rig_receive(&rig, 2);
 	rig_receive(&rig, 3);

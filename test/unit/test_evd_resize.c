@@ -131,7 +131,7 @@ static void test_states(void)
 
 	rig_open(&rig, NULL);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_run, rig.recv), 0);
-	CU_ASSERT_TRUE(unit_wait_for(is_asleep, rig.recv, 10000));
+	CU_ASSERT_TRUE(unit_wait_for(is_asleep, rig.recv, UNIT_PATIENCE));
 	IS(dat_evd_resize(rig.recv, 20), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
 	MUST(rig_post_se(rig.recv, 1));
 	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);

@@ -195,7 +195,7 @@ static void stay_inside(DAT_IA_HANDLE object)
 {
 	(void)object;
 	slow.inside = true;
-	slow.left = unit_wait_for(is_set, &slow.go, 60000);
+	slow.left = unit_wait_for(is_set, &slow.go, UNIT_PATIENCE);
 }
 
 static void *query_slowly(void *arg)
@@ -239,9 +239,9 @@ static void child_close_waits(void)
 	fake.in_query = stay_inside;
 	fake.in_close = note_order;
 	CU_ASSERT_EQUAL(pthread_create(&caller, NULL, query_slowly, NULL), 0);
-	CU_ASSERT_TRUE(unit_wait_for(is_set, &slow.inside, 60000));
+	CU_ASSERT_TRUE(unit_wait_for(is_set, &slow.inside, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(pthread_create(&closer, NULL, close_meanwhile, NULL), 0);
-	CU_ASSERT_TRUE(unit_wait_for(is_retiring, slow.ia, 60000));
+	CU_ASSERT_TRUE(unit_wait_for(is_retiring, slow.ia, UNIT_PATIENCE));
 	CU_ASSERT_FALSE(slow.closed);
 
 	/* a second close loses; the provider can still name the IA in its events */

@@ -70,7 +70,7 @@ static void stay_in_init(const DAT_PROVIDER_INFO *info, const char *params)
 	(void)info;
 	(void)params;
 	inside = true;
-	unit_wait_for(is_set, &go, 60000);
+	unit_wait_for(is_set, &go, UNIT_PATIENCE);
 }
 
 static DAT_RETURN thread_result;
@@ -98,7 +98,7 @@ static void child_forks_while_loading(void)
 
 	fake.in_init = stay_in_init;
 	pthread_create(&thread, NULL, open_fake, &ia);
-	CU_ASSERT_TRUE(unit_wait_for(is_set, &inside, 60000));
+	CU_ASSERT_TRUE(unit_wait_for(is_set, &inside, UNIT_PATIENCE));
 	fake_in_child(NULL, grandchild_of_busy_fork);
 	go = true;
 	pthread_join(thread, NULL);

@@ -122,7 +122,7 @@ static void stay_in_init(const DAT_PROVIDER_INFO *info, const char *params)
 	if (*info->ia_name != 'a')
 		return;
 	slow.inside = true;
-	expect(unit_wait_for(is_set, &slow.go, 60000));
+	expect(unit_wait_for(is_set, &slow.go, UNIT_PATIENCE));
 }
 
 static void *open_a(void *ia)
@@ -146,9 +146,9 @@ static void child_others_wait(void)
 
 	fake.in_init = stay_in_init;
 	pthread_create(&threads[0], NULL, open_a, &first);
-	CU_ASSERT_TRUE(unit_wait_for(is_set, &slow.inside, 60000));
+	CU_ASSERT_TRUE(unit_wait_for(is_set, &slow.inside, UNIT_PATIENCE));
 	pthread_create(&threads[1], NULL, open_a, &second);
-	CU_ASSERT_TRUE(unit_wait_for(both_open, NULL, 60000));
+	CU_ASSERT_TRUE(unit_wait_for(both_open, NULL, UNIT_PATIENCE));
 
 	/* no lock is held: lists are answered, and another library is loaded */
 	dat_registry_list_providers(0, &count, NULL);
@@ -195,19 +195,8 @@ static void *open_b(void *arg)
 
 static bool is_waiting(void *arg)
 {
-	char path[64], text[64] = "", *state;
-	FILE *file;
-
 	(void)arg;
-	if (!late.thread)
-		return false;
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)late.thread);
-	file = fopen(path, "r");
-	if (!file)
-		return true;		/* it has even ended */
-	state = fgets(text, sizeof(text), file) ? strchr(text, ')') : NULL;
-	fclose(file);
-	return state && state[2] == 'S';
+	return late.thread && unit_is_asleep(late.thread);
 }
 
 static void stay_in_fini(const DAT_PROVIDER_INFO *info)
@@ -230,9 +219,9 @@ static void expect_in_turn(void *(*first)(void *), DAT_IA_HANDLE *ia, int inits)
 	slow.inside = false;
 	late.thread = 0;
 	pthread_create(&threads[0], NULL, first, ia);
-	CU_ASSERT_TRUE(unit_wait_for(is_set, &slow.inside, 60000));
+	CU_ASSERT_TRUE(unit_wait_for(is_set, &slow.inside, UNIT_PATIENCE));
 	pthread_create(&threads[1], NULL, open_b, NULL);
-	CU_ASSERT_TRUE(unit_wait_for(is_waiting, NULL, 60000));
+	CU_ASSERT_TRUE(unit_wait_for(is_waiting, NULL, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(fake.inits, inits);
 	slow.go = true;
 	pthread_join(threads[0], NULL);

@@ -160,6 +160,11 @@ static void test_bad_values(void)
 		  "log_to: ', ' is not a sum of stdout 0x1, syslog 0x2, stderr 0x4; 0x4" },
 		{ "log_to = \"\"",
 		  "log_to: '' is not a sum of stdout 0x1, syslog 0x2, stderr 0x4; 0x4" },
+		{ "wait_policy = \"sleep\"",
+		  "wait_policy: 'sleep' is not one of block, spin, yield; block" },
+		{ "wait_policy = \"block, spin\"",
+		  "wait_policy: 'block, spin' is not one of block, spin, yield; block" },
+		{ "wait_policy = 1", "wait_policy: 1 is not one of block, spin, yield; block" },
 		{ "log_to = \"stdoutx\"",
 		  "log_to: 'stdoutx' is not a sum of stdout 0x1, syslog 0x2, stderr 0x4; 0x4" },
 	};
@@ -192,6 +197,9 @@ static void test_good_values(void)
 		{ "log = \"errors, notes|traces\"", SET_DBG_TYPE,
 		  LOG_ERROR | LOG_NOTE | LOG_TRACE },
 		{ "log_to = \"syslog+stderr\"", SET_DBG_DEST, LOG_TO_SYSLOG | LOG_TO_STDERR },
+		{ "wait_policy = \"block\"", SET_WAIT_POLICY, 0 },
+		{ "wait_policy = \"spin\"", SET_WAIT_POLICY, 1 },
+		{ "wait_policy = \"yield\"", SET_WAIT_POLICY, 2 },
 	};
 	char text[200];
 	size_t i;

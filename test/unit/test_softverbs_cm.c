@@ -369,7 +369,7 @@ static void request_withdrawn(void)
 	CU_ASSERT_FATAL(pair_request(&pair));
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.active), 0);
 	pair.active = NULL;
-	CU_ASSERT(unit_wait_for(is_withdrawn, pair.passive, CM_WAIT));
+	CU_ASSERT(unit_wait_for(is_withdrawn, pair.passive, UNIT_PATIENCE));
 	CU_ASSERT_FALSE(cm_ready(pair.far, 0));
 	CU_ASSERT_EQUAL(rdma_accept(pair.passive, &param), -1);
 	CU_ASSERT_EQUAL(errno, EINVAL);
@@ -439,7 +439,7 @@ static void closing_listener_refuses_what_waits(void)
 	fetched = seen.event.id;
 	/* withdrawing one that is parked leaves the others alone; it is the last one in */
 	CU_ASSERT_EQUAL(rdma_destroy_id(clients[CLIENTS - 1]), 0);
-	CU_ASSERT_FATAL(cm_ready(pair.far, CM_WAIT));
+	CU_ASSERT_FATAL(cm_ready(pair.far, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.listener), 0);
 	pair.listener = NULL;
 	CU_ASSERT_FALSE(cm_ready(pair.far, 0));		/* the tokens of the queue went with it */

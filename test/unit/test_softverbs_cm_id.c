@@ -1,175 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/*
- * Identifiers, addresses, ports, event channels and queue pairs of the software device's connection
- * manager.
- */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
+/* Identifiers, addresses, ports and queue pairs of the software device's connection manager. */
 #include "test/unit/cm.h"
-
-/* ---- channels ---- */
-
-static void channel_is_an_eventfd(void)
-{
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct rdma_cm_event *event;
-	struct rdma_cm_id *id;
-	struct seen seen;
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(channel);
-	CU_ASSERT_FALSE(cm_ready(channel, 0));
-	CU_ASSERT(fcntl(channel->fd, F_GETFD) & FD_CLOEXEC);
-	CU_ASSERT_EQUAL(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
-	CU_ASSERT_EQUAL(rdma_get_cm_event(channel, &event), -1);
-	CU_ASSERT_EQUAL(errno, EAGAIN);
-	CU_ASSERT_EQUAL(rdma_ack_cm_event(NULL), -1);
-	CU_ASSERT_EQUAL(errno, EINVAL);
-	id = cm_client(channel, 1);
-	CU_ASSERT_PTR_NOT_NULL(id);
-	CU_ASSERT_FALSE(cm_ready(channel, 0));
-	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
-	id = cm_bound(channel, 0);
-	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
-	CU_ASSERT(cm_ready(channel, CM_WAIT));
-	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);	/* takes its events along */
-	CU_ASSERT_FALSE(cm_ready(channel, 0));
-	CU_ASSERT_EQUAL(rdma_get_cm_event(channel, &event), -1);
-	CU_ASSERT_EQUAL(errno, EAGAIN);
-	id = cm_bound(channel, 0);
-	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
-	CU_ASSERT(cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, &seen));
-	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
-	rdma_destroy_event_channel(channel);
-}
-
-static void *fetch_for_ever(void *arg)
-{
-	struct rdma_cm_event *event;
-
-	rdma_get_cm_event(arg, &event);
-	return NULL;
-}
-
-static void reader_may_be_cancelled(void)
-{
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct rdma_cm_id *id;
-	pthread_t thread;
-	unsigned round;
-	void *result;
-
-	for (round = 0; round < 20; round++) {
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, fetch_for_ever, channel), 0);
-		if (round % 2)
-			sched_yield();
-		CU_ASSERT_EQUAL(pthread_cancel(thread), 0);
-		pthread_join(thread, &result);
-		CU_ASSERT_PTR_EQUAL(result, PTHREAD_CANCELED);
-	}
-	id = cm_bound(channel, 0);
-	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
-	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
-	CU_ASSERT_FALSE(cm_ready(channel, 0));		/* no reader is counted that is gone */
-	id = cm_client(channel, 1);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(id);
-	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
-	rdma_destroy_event_channel(channel);
-}
-
-struct destroyer {
-	struct rdma_cm_id *id;
-	atomic_bool done;
-};
-
-static void *destroy(void *arg)
-{
-	struct destroyer *destroyer = arg;
-
-	rdma_destroy_id(destroyer->id);
-	atomic_store(&destroyer->done, true);
-	return NULL;
-}
-
-static void destruction_waits_for_the_acknowledgement(void)
-{
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct destroyer destroyer = { .id = cm_bound(channel, 0) };
-	struct rdma_cm_event *event;
-	pthread_t thread;
-	unsigned i;
-
-	CU_ASSERT_EQUAL_FATAL(
-		rdma_resolve_addr(destroyer.id, NULL, rdma_get_local_addr(destroyer.id), 1000), 0);
-	CU_ASSERT_EQUAL_FATAL(rdma_get_cm_event(channel, &event), 0);
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, destroy, &destroyer), 0);
-	for (i = 0; i < 2000; i++)
-		sched_yield();
-	CU_ASSERT_FALSE(atomic_load(&destroyer.done));
-	CU_ASSERT_EQUAL(rdma_ack_cm_event(event), 0);
-	pthread_join(thread, NULL);
-	CU_ASSERT(atomic_load(&destroyer.done));
-	rdma_destroy_event_channel(channel);
-}
-
-static void request_may_be_destroyed_before_the_acknowledgement(void)
-{
-	struct rdma_conn_param param = cm_param(1);
-	struct rdma_cm_event *event;
-	struct pair pair;
-
-	CU_ASSERT_FATAL(pair_listen(&pair));
-	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), 0);
-	CU_ASSERT_FATAL(cm_ready(pair.far, CM_WAIT));
-	CU_ASSERT_EQUAL_FATAL(rdma_get_cm_event(pair.far, &event), 0);
-	CU_ASSERT_EQUAL(rdma_destroy_id(event->id), 0);
-	CU_ASSERT_EQUAL(rdma_ack_cm_event(event), 0);
-	CU_ASSERT(cm_expect(pair.near, RDMA_CM_EVENT_REJECTED, NULL));
-	pair_free(&pair);
-}
-
-static void migration_takes_events_along(void)
-{
-	struct rdma_event_channel *other = rdma_create_event_channel();
-	struct rdma_conn_param param = cm_param(1);
-	struct pair pair;
-	struct seen seen;
-
-	CU_ASSERT_FATAL(pair_connect(&pair));
-	CU_ASSERT_EQUAL(rdma_disconnect(pair.active), 0);
-	CU_ASSERT_FATAL(cm_ready(pair.far, CM_WAIT));
-	CU_ASSERT_EQUAL(rdma_migrate_id(pair.passive, other), 0);
-	CU_ASSERT_PTR_EQUAL(pair.passive->channel, other);
-	CU_ASSERT_FALSE(cm_ready(pair.far, 0));
-	CU_ASSERT(cm_expect(other, RDMA_CM_EVENT_DISCONNECTED, &seen));
-	CU_ASSERT_PTR_EQUAL(seen.event.id, pair.passive);
-	CU_ASSERT_EQUAL(rdma_destroy_id(pair.passive), 0);
-	CU_ASSERT_EQUAL(rdma_destroy_id(pair.active), 0);
-	pair.passive = NULL;
-	/* a listener: its requests follow it */
-	pair.active = cm_client(pair.near, ntohs(rdma_get_src_port(pair.listener)));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(pair.active);
-	CU_ASSERT_EQUAL(rdma_migrate_id(pair.listener, other), 0);
-	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), 0);
-	CU_ASSERT_FATAL(cm_expect(other, RDMA_CM_EVENT_CONNECT_REQUEST, &seen));
-	CU_ASSERT_PTR_EQUAL(seen.event.id->channel, other);
-	CU_ASSERT_EQUAL(rdma_destroy_id(seen.event.id), 0);
-	pair_free(&pair);
-	rdma_destroy_event_channel(other);
-}
-
-static void event_names(void)
-{
-	int i;
-
-	CU_ASSERT_STRING_EQUAL(rdma_event_str(RDMA_CM_EVENT_ADDR_RESOLVED),
-			       "RDMA_CM_EVENT_ADDR_RESOLVED");
-	CU_ASSERT_STRING_EQUAL(rdma_event_str(RDMA_CM_EVENT_TIMEWAIT_EXIT),
-			       "RDMA_CM_EVENT_TIMEWAIT_EXIT");
-	for (i = -2; i < 40; i++)
-		CU_ASSERT_PTR_NOT_NULL(rdma_event_str((enum rdma_cm_event_type)i));
-}
 
 /* ---- addresses and ports ---- */
 
@@ -471,7 +302,7 @@ static void queue_pair_follows_the_connection(void)
 	CU_ASSERT_EQUAL(state_of(pair.passive->qp, &attr), IBV_QPS_RTS);
 	CU_ASSERT_EQUAL(attr.dest_qp_num, pair.active->qp->qp_num);
 	CU_ASSERT_EQUAL(attr.qp_access_flags, 0xe);
-	CU_ASSERT_FATAL(cm_ready(pair.near, CM_WAIT));
+	CU_ASSERT_FATAL(cm_ready(pair.near, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(state_of(pair.active->qp, &attr), IBV_QPS_INIT);
 	CU_ASSERT_EQUAL(rdma_establish(pair.active), -1);
 	CU_ASSERT(cm_expect(pair.near, RDMA_CM_EVENT_ESTABLISHED, &seen));
@@ -552,14 +383,6 @@ static void calls_without_a_channel_wait(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "A.7 the channel is an eventfd with exact tokens", channel_is_an_eventfd },
-	{ "B.13 a reader may be cancelled", reader_may_be_cancelled },
-	{ "B.11 destruction waits for the acknowledgement",
-	  destruction_waits_for_the_acknowledgement },
-	{ "B.11 a request may go before its event",
-	  request_may_be_destroyed_before_the_acknowledgement },
-	{ "B.11 migration takes events along", migration_takes_events_along },
-	{ "A.7 event names", event_names },
 	{ "B.12 ports are claimed", ports_are_claimed },
 	{ "B.12 a port is free when destroy returns", port_is_free_when_destroy_returns },
 	{ "B.12 ephemeral ports differ", ephemeral_ports_differ },

@@ -15,7 +15,7 @@
 static uint32_t stream_length(uint32_t n)
 {
 	static const uint32_t around[] = { 0,  1,   7,	  8,	47,   48,   49,	   63,	64,
-					   65, 500, 4095, 4096, 4097, 9000, 70000, SLOT };
+					   65, 111, 112,  113,	500, 4095, 4096, 4097, 9000, 70000, SLOT };
 
 	return around[(n * 2654435761u >> 7) % (sizeof(around) / sizeof(around[0]))];
 }
@@ -204,7 +204,7 @@ static bool event_poll(struct node *node, struct ibv_wc *wc)
 			return false;
 		if (ibv_poll_cq(node->cq, 1, wc) == 1)
 			return true;
-		if (poll(&poll_fd, 1, PROCESS_TIME) != 1 ||
+		if (poll(&poll_fd, 1, UNIT_PATIENCE) != 1 ||
 		    ibv_get_cq_event(node->channel, &cq, &context))
 			return false;
 		ibv_ack_cq_events(cq, 1);
@@ -348,7 +348,7 @@ static void overrun_by_a_peer(void)
 	for (uint64_t i = 0; i < 16; i++)
 		CU_ASSERT_EQUAL(node_recv(&node, 0, i, 0, 8), 0);
 	poll_fd.fd = node.context->async_fd;
-	CU_ASSERT_EQUAL_FATAL(poll(&poll_fd, 1, PROCESS_TIME), 1);
+	CU_ASSERT_EQUAL_FATAL(poll(&poll_fd, 1, UNIT_PATIENCE), 1);
 	CU_ASSERT_EQUAL(ibv_get_async_event(node.context, &event), 0);
 	CU_ASSERT_EQUAL(event.event_type, IBV_EVENT_CQ_ERR);
 	ibv_ack_async_event(&event);
@@ -386,6 +386,44 @@ static void area_is_reused(void)
 	free(qps);
 }
 
+/* Makes `most` of one kind, is refused one more, and could make one again. */
+#define as_many_as_said(most, make, destroy)                                                       \
+	do {                                                                                       \
+		int n_ = 0;                                                                        \
+		while (n_ < (most) && (made[n_] = (make)))                                         \
+			n_++;                                                                      \
+		CU_ASSERT_EQUAL(n_, (most));                                                       \
+		errno = 0;                                                                         \
+		CU_ASSERT_PTR_NULL((make));                                                        \
+		CU_ASSERT_EQUAL(errno, ENOMEM);                                                    \
+		if (n_)                                                                            \
+			CU_ASSERT_EQUAL(destroy(made[--n_]), 0);                                   \
+		CU_ASSERT_PTR_NOT_NULL((made[n_] = (make)));                                       \
+		for (n_ += !!made[n_]; n_;)                                                        \
+			CU_ASSERT_EQUAL(destroy(made[--n_]), 0);                                   \
+	} while (0)
+
+static void counts_are_as_said(void)
+{
+	struct ibv_qp_init_attr qp = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_device_attr most;
+	struct node node;
+	void **made;
+
+	CU_ASSERT_TRUE_FATAL(node_open(&node, &(struct node_options){ 0 }));
+	CU_ASSERT_EQUAL_FATAL(ibv_query_device(node.context, &most), 0);
+	made = calloc((size_t)most.max_qp + (size_t)most.max_cq + (size_t)most.max_srq, sizeof(*made));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(made);
+	qp.send_cq = qp.recv_cq = node.cq;
+	/* the node has a QP and a CQ */
+	as_many_as_said(most.max_qp - 1, ibv_create_qp(node.pd, &qp), ibv_destroy_qp);
+	as_many_as_said(most.max_srq, ibv_create_srq(node.pd, &srq), ibv_destroy_srq);
+	as_many_as_said(most.max_cq - 1, ibv_create_cq(node.context, 1, NULL, NULL, 0), ibv_destroy_cq);
+	free(made);
+	CU_ASSERT_EQUAL(node_close(&node), 0);
+}
+
 static const struct unit_test tests[] = {
 	{ "B.3 two streams of all lengths arrive whole and in order", streams },
 	{ "C.6 without membarrier everything still works", streams_with_fences },
@@ -393,6 +431,7 @@ static const struct unit_test tests[] = {
 	{ "C.7 events between processes: none is lost", no_event_is_lost },
 	{ "B.7 a peer overruns a CQ that nobody polls", overrun_by_a_peer },
 	{ "C.3 the areas are used again", area_is_reused },
+	{ "A.9 as many QPs, SRQs and CQs as the device says, and no more", counts_are_as_said },
 };
 
 UNIT_MAIN("softverbs_data", tests)

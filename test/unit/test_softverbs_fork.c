@@ -6,18 +6,21 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include "softverbs/name.h"
+#include "test/unit/files.h"
 #include "test/unit/linked.h"
 #include "util/log.h"
 
 /* ---- death ---- */
 
-static void killed_peer_is_noticed(void)
+/* Returns how long it takes to be noticed. */
+static uint64_t kill_peer(void *arg)
 {
 	struct process other;
 	struct sv_peer *peer;
-	uint64_t slot, begin;
+	uint64_t slot, begin, took;
 	uint32_t magic;
 
+	(void)arg;
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
 	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
@@ -25,8 +28,8 @@ static void killed_peer_is_noticed(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	begin = clock_now();
 	process_kill(&other);
-	CU_ASSERT(unit_wait_for(is_dead, peer, WAIT));
-	CU_ASSERT(clock_now() - begin < NSEC_PER_SEC);
+	CU_ASSERT(unit_wait_for(is_dead, peer, UNIT_PATIENCE));
+	took = clock_now() - begin;
 	CU_ASSERT_EQUAL(peer_send(peer, SV_MSG_DATA, &slot, sizeof(slot), -1), EPIPE);
 	/* the mapping stays until the reference goes */
 	memcpy(&magic, peer->ro, sizeof(magic));
@@ -35,6 +38,12 @@ static void killed_peer_is_noticed(void)
 	CU_ASSERT_PTR_NULL(peer_get((uint16_t)slot));
 	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
 	runtime_release();
+	return took;
+}
+
+static void killed_peer_is_noticed(void)
+{
+	CU_ASSERT(unit_is_soon(kill_peer, NULL, NSEC_PER_SEC));
 }
 
 /* A copy of the process that fork handlers know nothing of keeps every socket open. */
@@ -74,7 +83,7 @@ static void death_shows_in_spite_of_inherited_sockets(void)
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	kill(other.pid, SIGKILL);
-	CU_ASSERT(unit_wait_for(is_dead, peer, 1000));
+	CU_ASSERT(unit_wait_for(is_dead, peer, UNIT_PATIENCE));
 	peer_put(peer);
 	runtime_release();
 	process_kill(&other);		/* hangs up: the shadow ends */
@@ -212,7 +221,7 @@ static void names_go_with_the_owner(void)
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
 	waitpid(other.pid, NULL, 0);
 	number = (unsigned)slot;
-	CU_ASSERT(unit_wait_for(name_is_free, &number, WAIT));
+	CU_ASSERT(unit_wait_for(name_is_free, &number, UNIT_PATIENCE));
 	process_say(other.fd, 0);
 	close(other.fd);
 	if (PROCESS_TSAN)
@@ -224,44 +233,6 @@ static void names_go_with_the_owner(void)
 }
 
 /* ---- no descriptors ---- */
-
-/* Leaves `spare` free numbers below the limit. */
-static void limit_fds(int spare)
-{
-	struct rlimit limit;
-	int first;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (spare < 0)
-		return;
-	first = dup(0);
-	close(first);
-	limit.rlim_cur = (rlim_t)(first + spare);
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* Under a memory checker that keeps numbers for itself, the kernel knows nothing of the limit. */
-static bool limit_is_real(void)
-{
-	FILE *file = fopen("/proc/self/limits", "re");
-	struct rlimit limit, less;
-	unsigned long long seen = 0;
-	char line[128];
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	less = limit;
-	less.rlim_cur = limit.rlim_max - 1;
-	setrlimit(RLIMIT_NOFILE, &less);
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Max open files %llu", &seen) == 1)
-			break;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (file)
-		fclose(file);
-	return seen == less.rlim_cur;
-}
 
 /* No number for the socket; then too few for what the hello brings; then enough. */
 static int starve(int fd, void *arg)
@@ -283,7 +254,7 @@ static int starve(int fd, void *arg)
 	limit_fds(2);
 	if (peer_get(slot) || errno != EAGAIN)
 		return 3;
-	if (!unit_wait_for(fds_are, &count, WAIT))
+	if (!unit_wait_for(fds_are, &count, UNIT_PATIENCE))
 		return 4;
 	limit_fds(-1);
 	peer = link_to(slot);
@@ -329,7 +300,7 @@ static void too_many_files_is_a_clean_error(void)
 	CU_ASSERT_EQUAL(process_end(&other), 0);
 	CU_ASSERT_FATAL(process_hear(listener.fd, &slot));
 	CU_ASSERT_PTR_NULL(peer_get((uint16_t)slot));
-	CU_ASSERT(unit_wait_for(fds_are, &fds, WAIT));
+	CU_ASSERT(unit_wait_for(fds_are, &fds, UNIT_PATIENCE));
 	process_say(listener.fd, 0);
 	CU_ASSERT(process_sync(listener.fd));
 	peer = link_to(slot);

@@ -15,6 +15,7 @@
 #include "softverbs/name.h"
 #include "softverbs/peer.h"
 #include "softverbs/runtime.h"
+#include "test/unit/denied.h"
 #include "test/unit/linked.h"
 #include "util/log.h"
 
@@ -107,7 +108,7 @@ static void timers_fire_in_order(void)
 	engine_timer_cancel(&timers[2]);
 	engine_timer_cancel(&timers[4]);
 	CU_ASSERT_FALSE(timers[2].armed);
-	CU_ASSERT(unit_wait_for(all_fired, &want, WAIT));
+	CU_ASSERT(unit_wait_for(all_fired, &want, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(atomic_load(&fired_order[0]), 1);
 	CU_ASSERT_EQUAL(atomic_load(&fired_order[1]), 3);
 	CU_ASSERT_EQUAL(atomic_load(&fired_order[2]), 0);
@@ -151,7 +152,7 @@ static void cancel_waits_for_a_running_fire(void)
 
 	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
 	engine_timer_arm(&timer, clock_now(), fire_slowly);
-	CU_ASSERT_FATAL(unit_wait_for(has_begun, &slow_begun, WAIT));
+	CU_ASSERT_FATAL(unit_wait_for(has_begun, &slow_begun, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, release_slowly, NULL), 0);
 	engine_timer_cancel(&timer);
 	CU_ASSERT(atomic_load(&slow_done));
@@ -177,7 +178,7 @@ static void linked_with(const char *theirs, const char *ours, int copy)
 	peer = copy < 0 ? peer_get((uint16_t)slot) : link_to(slot);
 	if (copy < 0) {
 		CU_ASSERT_PTR_NULL(peer);
-		CU_ASSERT(unit_wait_for(fds_are, &fds, WAIT));
+		CU_ASSERT(unit_wait_for(fds_are, &fds, UNIT_PATIENCE));
 	} else {
 		CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 		CU_ASSERT_EQUAL(peer->slot, slot);
@@ -199,10 +200,63 @@ static void links_and_chooses_the_copy_class(void)
 	linked_with("auto", "bounce", SV_COPY_BOUNCE);
 	linked_with("bounce", "auto", SV_COPY_BOUNCE);
 	linked_with("pvm", "pvm", SV_COPY_PVM);
+	linked_with("memfd", "memfd", SV_COPY_MEMFD);
+	linked_with("memfd", "auto", SV_COPY_MEMFD);
+	linked_with("auto", "memfd", SV_COPY_BOUNCE);	/* it was not offered */
+	linked_with("memfd", "bounce", SV_COPY_BOUNCE);
 	linked_with("nonsense", "auto", SV_COPY_PVM);
 	log_open(NULL, 0, LOG_TO_STDERR);	/* the refusal is expected */
 	linked_with("bounce", "pvm", -1);
 	log_open(NULL, LOG_ERROR, LOG_TO_STDERR);
+}
+
+/* Sees what it came to: an exit status of its own for each copy class. */
+static int denied(int fd, void *arg)
+{
+	struct sv_peer *peer;
+	uint64_t slot = 0;
+	int status = 100;
+
+	setenv("SOFTVERBS_COPY", arg, 1);
+	if (!deny_process_vm())
+		return 77;
+	if (runtime_hold() || !process_hear(fd, &slot))
+		return 101;
+	peer = link_to(slot);
+	if (peer) {
+		status = (int)peer->copy;
+		peer_put(peer);
+	}
+	runtime_release();
+	return status;
+}
+
+static int falls_back(const char *theirs, const char *wish)
+{
+	struct process other, one;
+	uint64_t slot = 0;
+	int status;
+
+	CU_ASSERT_FATAL(process_start(&other, reside, (void *)(uintptr_t)theirs));
+	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
+	CU_ASSERT_FATAL(process_start(&one, denied, (void *)(uintptr_t)wish));
+	process_say(one.fd, slot);
+	status = process_end(&one);
+	process_say(other.fd, 0);
+	CU_ASSERT_EQUAL(process_end(&other), 0);
+	return status;
+}
+
+static void falls_back_where_access_is_denied(void)
+{
+	int status = falls_back("auto", "auto");
+
+	if (status == 77) {
+		fprintf(stderr, "no filters for system calls here\n");
+		return;
+	}
+	CU_ASSERT_EQUAL(status, SV_COPY_BOUNCE);
+	CU_ASSERT_EQUAL(falls_back("memfd", "auto"), SV_COPY_MEMFD);
 }
 
 /* Both begin at once; the number of the round is said by both when they are linked. */
@@ -297,7 +351,7 @@ static void refused(const void *bytes, size_t size, const int *fds, unsigned cou
 		memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
 	}
 	CU_ASSERT_EQUAL(sendmsg(fd, &msg, MSG_NOSIGNAL), (ssize_t)size);
-	CU_ASSERT(unit_wait_for(hung_up, &fd, WAIT));
+	CU_ASSERT(unit_wait_for(hung_up, &fd, UNIT_PATIENCE));
 	close(fd);
 }
 
@@ -322,7 +376,7 @@ static void hostile_hellos_are_refused(void)
 	refused(noise, 8, NULL, 0);
 	refused(noise, sizeof(noise), NULL, 0);
 	refused(&letter, sizeof(letter), NULL, 0);			/* no magic */
-	letter.hello = (struct hello){ .magic = 0x73766831u, .layout = SV_LAYOUT + 1, .modes = 6,
+	letter.hello = (struct hello){ .magic = 0x73766831u, .layout = SV_LAYOUT + 1, .modes = 10,
 				       .slot = (runtime_slot() + 1u) % SV_SLOTS };
 	refused(&letter, sizeof(letter), memfd, 3);			/* another layout */
 	letter.hello.layout = SV_LAYOUT;
@@ -346,10 +400,81 @@ static void hostile_hellos_are_refused(void)
 	refused(&letter, sizeof(letter), memfd, 1);
 	letter.type = 77;
 	refused(&letter, sizeof(letter), NULL, 0);
-	CU_ASSERT(unit_wait_for(fds_are, &fds, WAIT));
+	CU_ASSERT(unit_wait_for(fds_are, &fds, UNIT_PATIENCE));
 	log_open(NULL, LOG_ERROR, LOG_TO_STDERR);
 	close(null);
 	close(memfd[2]);
+	runtime_release();
+}
+
+#define STRANGER 65534u
+
+/* A name as that user has it, whoever asks. */
+static socklen_t name_of(struct sockaddr_un *address, unsigned user, uint64_t slot)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
+					    "softverbs/%d/%u/s%u", SV_LAYOUT, user, (unsigned)slot));
+}
+
+/* Another user's process: knocks at the slot it hears of, then sits down in the next one. */
+static int stranger(int fd, void *arg)
+{
+	unsigned owner = geteuid();
+	struct sockaddr_un address;
+	socklen_t size;
+	uint64_t slot;
+	char byte;
+	int knocking = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
+	    squatting = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)arg;
+	if (setresgid(STRANGER, STRANGER, STRANGER) || setresuid(STRANGER, STRANGER, STRANGER))
+		return 77;
+	if (!process_hear(fd, &slot))
+		return 1;
+	size = name_of(&address, owner, slot);
+	if (connect(knocking, (struct sockaddr *)&address, size))
+		return 2;
+	/* the end of the connection, and not a byte, let alone a descriptor */
+	if (recv(knocking, &byte, 1, 0) > 0)
+		return 3;
+	size = name_of(&address, owner, (slot + 1) % SV_SLOTS);
+	if (bind(squatting, (struct sockaddr *)&address, size) || listen(squatting, 5))
+		return 4;
+	process_say(fd, 0);
+	process_sync(fd);
+	return 0;
+}
+
+static void other_users_are_strangers(void)
+{
+	uint16_t next;
+	struct process other;
+	struct ucred cred;
+	char name[16];
+	int status;
+
+	if (geteuid()) {
+		fprintf(stderr, "only root can be another user, too\n");
+		return;
+	}
+	CU_ASSERT_FATAL(process_start(&other, stranger, NULL));
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	next = (uint16_t)((runtime_slot() + 1u) % SV_SLOTS);
+	process_say(other.fd, runtime_slot());
+	CU_ASSERT(process_sync(other.fd));
+	snprintf(name, sizeof(name), "s%u", next);
+	errno = 0;
+	CU_ASSERT_EQUAL(name_connect(name, &cred), -1);
+	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
+	errno = 0;
+	CU_ASSERT_PTR_NULL(peer_get(next));
+	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
+	process_say(other.fd, 0);
+	status = process_end(&other);
+	CU_ASSERT(status == 0 || status == 77);
 	runtime_release();
 }
 
@@ -368,7 +493,7 @@ static void silent_connection_is_dropped_and_harms_nobody(void)
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	peer_put(peer);
-	CU_ASSERT(unit_wait_for(hung_up, &fd, WAIT));
+	CU_ASSERT(unit_wait_for(hung_up, &fd, UNIT_PATIENCE));
 	close(fd);
 	runtime_release();
 	process_say(other.fd, 0);
@@ -383,8 +508,10 @@ static const struct unit_test tests[] = {
 	{ "C.9 cancel waits for a running fire", cancel_waits_for_a_running_fire },
 	{ "C.2 links and chooses the copy class of each direction",
 	  links_and_chooses_the_copy_class },
+	{ "C.6 D7 falls back where access is denied", falls_back_where_access_is_denied },
 	{ "C.2 crossing connects make one link", crossing_connects_make_one_link },
 	{ "C.10 hostile hellos are refused", hostile_hellos_are_refused },
+	{ "C.10 other users' processes are strangers", other_users_are_strangers },
 	{ "C.10 a silent connection is dropped", silent_connection_is_dropped_and_harms_nobody },
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The frame around one CUnit suite. */
+#include <fcntl.h>
 #include <ftw.h>
 #include <sched.h>
 #include <stdio.h>
@@ -44,6 +45,58 @@ const char *unit_tmpdir(void)
 	return tmpdir;
 }
 
+/* From the first test on, children have it too; -1: nobody asked. */
+static int notes = -1;
+
+static void notes_open(void)
+{
+	const char *path = getenv("UNIT_NOTES");
+
+	if (path)
+		notes = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (path && notes < 0)
+		perror(path);
+}
+
+void unit_note(struct unit_site *site)
+{
+	if (notes < 0 || !strstr(site->call, "dat_") ||
+	    atomic_exchange_explicit(&site->noted, true, memory_order_relaxed))
+		return;
+	if (dprintf(notes, "%s:%u %s\n", site->file, site->line, site->call) < 0)
+		perror("UNIT_NOTES");
+}
+
+bool unit_is_asleep(pid_t thread)
+{
+	char path[64], text[64] = "", *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	file = fopen(path, "r");
+	if (!file)
+		return true;
+	state = fgets(text, sizeof(text), file) ? strchr(text, ')') : NULL;
+	fclose(file);
+	return state && state[2] == 'S';
+}
+
+#ifdef __SANITIZE_ADDRESS__
+void __asan_unpoison_memory_region(const volatile void *begin, size_t size);	/* sanitizer/asan_interface.h */
+#define FRAMES (64u << 10)
+
+void unit_forget_stack(void *unused)
+{
+	(void)unused;
+	__asan_unpoison_memory_region((char *)__builtin_frame_address(0) - FRAMES, FRAMES);
+}
+#else
+void unit_forget_stack(void *unused)
+{
+	(void)unused;
+}
+#endif
+
 bool unit_wait_for(bool (*done)(void *arg), void *arg, unsigned milliseconds)
 {
 	uint64_t deadline = clock_now() + milliseconds * NSEC_PER_MSEC;
@@ -56,6 +109,32 @@ bool unit_wait_for(bool (*done)(void *arg), void *arg, unsigned milliseconds)
 	return true;
 }
 
+bool unit_is_soon(uint64_t (*run)(void *arg), void *arg, uint64_t limit)
+{
+	unsigned failures = CU_get_number_of_failures();
+	int tries = 5;
+
+	while (run(arg) >= limit)
+		if (!--tries || CU_get_number_of_failures() > failures)
+			return false;
+	return true;
+}
+
+/* UNIT_SKIP names tests that this device cannot pass, with bars in between: it says so of each. */
+static bool is_skipped(const char *name)
+{
+	const char *list = getenv("UNIT_SKIP");
+	char *copy = list ? strdup(list) : NULL, *rest = copy, *word;
+	bool found = false;
+
+	while (rest && !found && (word = strsep(&rest, "|")))
+		found = *word && strstr(name, word);
+	free(copy);
+	if (found)
+		printf("not on this device: %s\n", name);
+	return found;
+}
+
 int unit_main(const char *suite, const struct unit_test *tests, size_t count, int argc, char **argv)
 {
 	const char *wanted = argc > 1 ? argv[1] : "";
@@ -64,11 +143,13 @@ int unit_main(const char *suite, const struct unit_test *tests, size_t count, in
 	size_t i;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	notes_open();
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 1;
 	cu = CU_add_suite(suite, NULL, NULL);
 	for (i = 0; cu && i < count; i++) {
-		if (strstr(tests[i].name, wanted) && !CU_add_test(cu, tests[i].name, tests[i].run)) {
+		if (strstr(tests[i].name, wanted) && !is_skipped(tests[i].name) &&
+		    !CU_add_test(cu, tests[i].name, tests[i].run)) {
 			fprintf(stderr, "%s: cannot add '%s': %s\n", suite, tests[i].name,
 				CU_get_error_msg());
 			return 1;

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * A consumer that sleeps on a descriptor after each event, and a producer on another processor that
+ * makes the next event as soon as the consumer has taken the last one: every arming races with it.
+ */
+#ifndef EV_RACE_H
+#define EV_RACE_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <dat2/dat_event_extensions.h>
+#include "test/unit/ep_util.h"
+#include "util/clock.h"
+
+#define RACE_PATIENCE 60000	/* milliseconds of sleep that are a lost wake-up */
+#define RACE_PAUSE 300
+
+#if defined(__SANITIZE_THREAD__)
+#define RACE_ROUNDS 100000u
+#elif defined(__SANITIZE_ADDRESS__)
+#define RACE_ROUNDS 1000000u
+#else
+#define RACE_ROUNDS 10000000u
+#endif
+
+struct race {
+	DAT_EVD_HANDLE evd;
+	int fd;
+	unsigned rounds;
+	bool (*produce)(struct race *race, unsigned round);	/* in a thread of its own */
+	bool (*taken)(struct race *race, unsigned round, const DAT_EVENT *event);
+	DAT_RETURN (*arm)(struct race *race);
+	void *arg;
+	atomic_uint wanted;		/* events that the producer may have made */
+	atomic_bool ended, failed;
+	unsigned sleeps, busy, spurious;
+};
+
+static inline void *race_produce(void *arg)
+{
+	struct race *race = arg;
+	unsigned round, looks;
+
+	for (round = 0; ; round++) {
+		for (looks = 0; atomic_load(&race->wanted) <= round; looks++) {
+			if (atomic_load(&race->ended))
+				return NULL;
+			if (looks > 1000)
+				sched_yield();
+		}
+		if (!race->produce(race, round)) {
+			atomic_store(&race->failed, true);
+			return NULL;
+		}
+	}
+}
+
+/* Any short time, so that the next event comes before, while and after the EVD is armed. */
+static inline void race_pause(const struct race *race, unsigned round)
+{
+	unsigned looks = (round * 2654435761u >> 16) % RACE_PAUSE;
+
+	while (looks--)
+		atomic_load(&race->failed);
+}
+
+static inline DAT_RETURN race_arm_evd(struct race *race)
+{
+	return DAT_EVD_ARM(race->evd, 0, 1);
+}
+
+/* Arms, and sleeps if it may. false: something failed, or a wake-up was lost. */
+static inline bool race_sleep(struct race *race)
+{
+	struct pollfd fd = { .fd = race->fd, .events = POLLIN };
+	DAT_RETURN status;
+
+	race_pause(race, atomic_load(&race->wanted));
+	status = race->arm(race);
+
+	if (status == DAT_EV_BUSY) {
+		race->busy++;
+		return true;
+	}
+	race->sleeps++;
+	return status == DAT_SUCCESS && poll(&fd, 1, RACE_PATIENCE) == 1;
+}
+
+/* false: that was not the event of this round. */
+static inline bool race_took(struct race *race, unsigned round, const DAT_EVENT *event)
+{
+	if (!race->taken(race, round, event))
+		return false;
+	if (round + 1 < race->rounds)
+		atomic_store(&race->wanted, round + 2);
+	return true;
+}
+
+static inline unsigned race_consume(struct race *race, uint64_t deadline)
+{
+	bool woken = false;
+	unsigned round = 0;
+	DAT_EVENT event;
+	DAT_COUNT n;
+
+	atomic_store(&race->wanted, 1);
+	while (round < race->rounds && !atomic_load(&race->failed)) {
+		DAT_RETURN status = DAT_EVD_DEQUEUE_N(race->evd, 1, &event, &n);
+
+		if (status == DAT_SUCCESS) {
+			if (!race_took(race, round, &event))
+				break;
+			woken = false;
+			if (++round % 4096 == 0 && clock_now() > deadline)
+				race->rounds = round + 1;	/* the one that is under way */
+		} else {
+			race->spurious += woken;
+			woken = round > 0;
+			if (status != DAT_QUEUE_EMPTY || !race_sleep(race))
+				break;
+		}
+	}
+	return round;
+}
+
+/*
+ * On a machine that is busy with other things, as many rounds as fit into the seconds. EV_ROUNDS in
+ * the environment says another number, however long they take.
+ */
+static inline void race_run(struct race *race, const char *what, unsigned rounds, unsigned seconds)
+{
+	const char *text = getenv("EV_ROUNDS");
+	uint64_t deadline = clock_now() + seconds * NSEC_PER_SEC;
+	pthread_t thread;
+	unsigned round;
+
+	race->rounds = text ? (unsigned)strtoul(text, NULL, 10) : rounds;
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, race_produce, race), 0);
+	round = race_consume(race, text ? CLOCK_NEVER : deadline);
+	CU_ASSERT_EQUAL(round, race->rounds);
+	atomic_store(&race->ended, true);
+	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+	CU_ASSERT_FALSE(race->failed);
+	printf("%s: %u rounds, %u sleeps, %u found busy, %u spurious wake-ups\n", what, round,
+	       race->sleeps, race->busy, race->spurious);
+}
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Completion queues of the device of fake_ib.h: the test says what completes. */
+#ifndef FAKE_IB_CQ_H
+#define FAKE_IB_CQ_H
+
+#include "test/unit/fake_ib.h"
+
+/* Four at a time, whatever was asked. */
+static int fake_poll(struct ibv_cq *verbs, int count, struct ibv_wc *wc)
+{
+	struct ib_completion *completions = (struct ib_completion *)wc;
+	struct ib_cq *cq = (struct ib_cq *)verbs;
+	int n = 0;
+
+	pthread_mutex_lock(&fake.lock);
+	while (!cq->failing && cq->head != cq->tail && n < 4 && n < count)
+		completions[n++] = cq->queue[cq->head++ % FAKE_COMPLETIONS];
+	pthread_mutex_unlock(&fake.lock);
+	return cq->failing ? -1 : n;
+}
+
+/* What is refused stays so until ib_cq_arm told of it. */
+static int fake_notify(struct ibv_cq *verbs, int solicited_only)
+{
+	struct ib_cq *cq = (struct ib_cq *)verbs;
+
+	if (atomic_load_explicit(&fake.refuse, memory_order_relaxed) != DAT_SUCCESS)
+		return EIO;
+	pthread_mutex_lock(&fake.lock);
+	cq->armed = true;
+	cq->solicited_only = solicited_only;
+	cq->arms++;
+	pthread_mutex_unlock(&fake.lock);
+	return 0;
+}
+
+/* Its completions have DAT's statuses. */
+void ib_completion_translate(struct ib_completion *completion) { (void)completion; }
+
+DAT_RETURN ib_cq_create(struct ib_device *device, int entries, void *owner, struct ib_cq **cq)
+{
+	DAT_RETURN status = fake_refused();
+	struct ib_cq *new;
+
+	(void)device;
+	if (status != DAT_SUCCESS)
+		return status;
+	new = fake_new(sizeof(*new), &fake.cqs);
+	new->owner = owner;
+	new->entries = entries;
+	new->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	new->store.poll = fake_poll;
+	new->store.notify = fake_notify;
+	new->store.cq = (struct ibv_cq *)new;
+	*cq = new;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN ib_cq_destroy(struct ib_cq *cq)
+{
+	DAT_RETURN status = cq ? fake_refused() : DAT_SUCCESS;
+
+	if (status != DAT_SUCCESS || !cq)
+		return status;
+	close(cq->fd);
+	free(cq);
+	fake.cqs--;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN ib_cq_resize(struct ib_cq *cq, int entries)
+{
+	DAT_RETURN status = fake_refused();
+
+	if (status == DAT_SUCCESS)
+		cq->entries = entries;
+	return status;
+}
+
+void ib_cq_moderate(struct ib_cq *cq, uint32_t count) { cq->moderation = count; }
+
+DAT_RETURN ib_cq_watch(struct ib_cq *cq)
+{
+	DAT_RETURN status = fake_refused();
+
+	if (status == DAT_SUCCESS) {
+		CU_ASSERT_FALSE(cq->watched);
+		cq->watched = true;
+	}
+	return status;
+}
+
+void ib_cq_unwatch(struct ib_cq *cq) { cq->watched = false; }
+
+int ib_cq_entries(const struct ib_cq *cq) { return cq->entries; }
+
+DAT_RETURN ib_cq_arm(struct ib_cq *cq, bool solicited_only)
+{
+	return fake_notify((struct ibv_cq *)cq, solicited_only) ? fake_refused() : DAT_SUCCESS;
+}
+
+int ib_cq_fd(const struct ib_cq *cq) { return cq->fd; }
+
+bool ib_cq_collect(struct ib_cq *cq)
+{
+	uint64_t n;
+
+	return read(cq->fd, &n, sizeof(n)) == sizeof(n);
+}
+
+/* The event thread's work, if the CQ fired. */
+static inline bool fake_fire(struct ib_cq *cq)
+{
+	if (!ib_cq_collect(cq))
+		return false;
+	fake.upcalls.completion(cq->owner);
+	return true;
+}
+
+/* The device completes something. */
+static inline void fake_complete(struct ib_cq *cq, const struct ib_completion *completion,
+				 bool solicited)
+{
+	uint64_t one = 1;
+	bool fire;
+
+	pthread_mutex_lock(&fake.lock);
+	cq->queue[cq->tail++ % FAKE_COMPLETIONS] = *completion;
+	fire = cq->armed && (!cq->solicited_only || solicited || completion->status);
+	if (fire)
+		cq->armed = false;
+	pthread_mutex_unlock(&fake.lock);
+	if (fire)
+		CU_ASSERT_EQUAL(write(cq->fd, &one, sizeof(one)), sizeof(one));
+}
+
+#endif

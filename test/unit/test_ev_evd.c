@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The event extension on one EVD: version, descriptor, arming. */
+#include <fcntl.h>
+#include "test/unit/ev_rig.h"
+
+static void test_version_and_attributes(void)
+{
+	static const char *const names[] = {
+		"DAT_EVD_GET_FD", "DAT_EVD_ARM", "DAT_EVD_DEQUEUE_N", "DAT_EVD_SIGNAL",
+		"DAT_CNO_GET_FD", "DAT_CNO_ARM", "DAT_CNO_SIGNAL", "DAT_CNO_POLL",
+		"DAT_CNO_POLLFDS", "DAT_TRYWAIT", "DAT_POLL_SET", "DAT_WAIT_MEM",
+	};
+	DAT_UINT32 major = 7, minor = 7;
+	unsigned found = 0, extension = 0, i, k;
+	DAT_PROVIDER_ATTR attr;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	IS(DAT_EV_VERSION(rig.recv, &major, &minor), BAD_HANDLE1);
+	IS(DAT_EV_VERSION(rig.ia, NULL, &minor), ARG(3));
+	IS(DAT_EV_VERSION(rig.ia, &major, NULL), ARG(4));
+	MUST(DAT_EV_VERSION(rig.ia, &major, &minor));
+	CU_ASSERT_EQUAL(major, 1);
+	CU_ASSERT_EQUAL(minor, 0);
+	MUST(dat_ia_query(rig.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
+	for (i = 0; i < (unsigned)attr.num_provider_specific_attr; i++) {
+		const DAT_NAMED_ATTR *named = &attr.provider_specific_attr[i];
+
+		extension += !strcmp(named->name, "DAT_EVENT_EXTENSION") &&
+			     !strcmp(named->value, "1.0");
+		extension += !strcmp(named->name, "DAT_WAIT_POLICY") &&
+			     !strcmp(named->value, "block");
+		for (k = 0; k < COUNT(names); k++)
+			found += !strcmp(named->name, names[k]) && !strcmp(named->value, "TRUE");
+	}
+	CU_ASSERT_EQUAL(found, COUNT(names));
+	CU_ASSERT_EQUAL(extension, 2);
+	rig_close(&rig);
+}
+
+/* ---- the descriptor ---- */
+
+static void test_fd(void)
+{
+	DAT_EVD_HANDLE evds[3];
+	struct rig rig;
+	unsigned i;
+	DAT_FD fd;
+
+	rig_open(&rig, NULL);
+	evds[0] = rig.request;
+	evds[1] = rig.conn;
+	evds[2] = rig.async;
+	IS(DAT_EVD_GET_FD(rig.pz, &fd), BAD_EVD);
+	IS(DAT_EVD_GET_FD(rig.recv, NULL), ARG(3));
+	for (i = 0; i < COUNT(evds); i++) {
+		fd = rig_evd_fd(evds[i]);
+		CU_ASSERT_EQUAL(fd, rig_evd_fd(evds[i]));
+		CU_ASSERT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		CU_ASSERT_FALSE(rig_readable(fd));
+	}
+	MUST(dat_evd_free(rig.conn));
+	fd = rig_evd_fd(rig.recv);
+	MUST(dat_evd_free(rig.recv));
+	CU_ASSERT_EQUAL(fcntl(fd, F_GETFD), -1);
+	rig.conn = rig_evd(&rig, RIG_QLEN, DAT_EVD_CONNECTION_FLAG);
+	rig.recv = rig_evd(&rig, RIG_QLEN, DAT_EVD_DTO_FLAG);
+	rig_close(&rig);
+}
+
+struct fd_race {
+	pthread_barrier_t *barrier;
+	DAT_EVD_HANDLE evd;
+	DAT_FD fd;
+};
+
+static void *get_fd(void *arg)
+{
+	struct fd_race *race = arg;
+
+	pthread_barrier_wait(race->barrier);
+	IS(DAT_EVD_GET_FD(race->evd, &race->fd), DAT_SUCCESS);
+	return NULL;
+}
+
+static void test_fd_is_one(void)
+{
+	struct fd_race race[3];
+	pthread_barrier_t barrier;
+	pthread_t threads[3];
+	unsigned round, i;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	pthread_barrier_init(&barrier, NULL, 3);
+	for (round = 0; round < 50; round++) {
+		DAT_EVD_HANDLE evd = rig_evd(&rig, 4, DAT_EVD_DTO_FLAG);
+
+		for (i = 0; i < 3; i++) {
+			race[i] = (struct fd_race){ &barrier, evd, -1 };
+			CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, get_fd, &race[i]), 0);
+		}
+		for (i = 0; i < 3; i++)
+			CU_ASSERT_EQUAL(pthread_join(threads[i], NULL), 0);
+		CU_ASSERT_TRUE(race[0].fd >= 0 && race[0].fd == race[1].fd &&
+			       race[1].fd == race[2].fd);
+		MUST(dat_evd_free(evd));
+	}
+	pthread_barrier_destroy(&barrier);
+	rig_close(&rig);
+}
+
+static void test_no_descriptors_left(void)
+{
+	int fds[RIG_FDS], fd = 77;
+	DAT_CNO_HANDLE cno = NULL;
+	struct rlimit limit;
+	unsigned count;
+	struct rig rig;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	count = rig_fds_out(fds);
+	IS(DAT_EVD_GET_FD(rig.recv, &fd), E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
+	IS(DAT_EVD_GET_FD(rig.conn, &fd), E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
+	CU_ASSERT_EQUAL(fd, 77);
+	IS(dat_cno_create(rig.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno),
+	   E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
+	CU_ASSERT_PTR_NULL(cno);
+	/* Polling goes on, and so does arming: it needs none. */
+	rig_receive(&rig, 1);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	rig_empty(rig.recv, 1);
+	rig_fds_back(fds, count);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	CU_ASSERT_TRUE(rig_evd_fd(rig.recv) >= 0);
+	rig_close(&rig);
+}
+
+/* ---- arming ---- */
+
+static void test_arm_checks(void)
+{
+	struct evd_sleeper sleeper;
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig rig;
+
+	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	rig_open(&rig, &attr);
+	IS(DAT_EVD_ARM(rig.pz, 0, 1), BAD_EVD);
+	IS(DAT_EVD_ARM(rig.request, 2, 1), ARG(3));
+	IS(DAT_EVD_ARM(rig.request, 0, 0), ARG(4));
+	IS(DAT_EVD_ARM(rig.request, 0, RIG_QLEN + 1), ARG(4));
+	IS(DAT_EVD_ARM(rig.request, 2, 0), ARG(3));		/* in order */
+	IS(DAT_EVD_ARM(rig.recv, 0, 2), E(INVALID_STATE, INVALID_STATE_EVD_CONFIG_NOTIFY));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
+	MUST(dat_evd_set_unwaitable(rig.request));
+	IS(DAT_EVD_ARM(rig.request, 0, 1), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	MUST(dat_evd_clear_unwaitable(rig.request));
+	evd_sleep_start(&sleeper, rig.request);
+	IS(DAT_EVD_ARM(rig.request, 0, 1), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
+	MUST(DAT_EVD_SIGNAL(rig.request));
+	IS(evd_sleep_end(&sleeper), DAT_INTERRUPTED_CALL);
+	fake.refuse = E0(INTERNAL_ERROR);
+	IS(DAT_EVD_ARM(rig.conn, 0, 1), DAT_SUCCESS);		/* without a CQ */
+	fake.refuse = DAT_SUCCESS;
+	MUST(dat_ep_free(rig.ep));
+	rig.ep = DAT_HANDLE_NULL;
+	MUST(dat_evd_free(rig.recv));
+	rig.recv = rig_evd(&rig, RIG_QLEN, DAT_EVD_DTO_FLAG);
+	fake.refuse = E0(INTERNAL_ERROR);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), E0(INTERNAL_ERROR));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	MUST(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, &attr, &rig.ep));
+	IS(DAT_EVD_ARM(rig.recv, 0, 2), E(INVALID_STATE, INVALID_STATE_EVD_CONFIG_SOLICITED));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->solicited_only);
+	rig_close(&rig);
+}
+
+static void test_arm_fires(void)
+{
+	struct rig rig;
+	DAT_FD fd;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	rig_receive(&rig, 1);					/* a completion */
+	CU_ASSERT_TRUE(rig_readable(fd));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	rig_empty(rig.recv, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	MUST(rig_post_se(rig.recv, 1));				/* a software event */
+	CU_ASSERT_TRUE(rig_readable(fd));
+	rig_empty(rig.recv, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	MUST(DAT_EVD_SIGNAL(rig.recv));				/* a signal */
+	CU_ASSERT_TRUE(rig_readable(fd));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	MUST(dat_evd_set_unwaitable(rig.recv));			/* unwaitable */
+	CU_ASSERT_TRUE(rig_readable(fd));
+	MUST(dat_evd_clear_unwaitable(rig.recv));
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	rig_close(&rig);					/* armed */
+}
+
+/* An armed CQ at rest is asked for nothing more; one that fired is armed anew. */
+static void test_arm_is_cheap(void)
+{
+	struct rig rig;
+	unsigned arms;
+	DAT_FD fd;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	arms = rig_cq(rig.recv)->arms;
+	CU_ASSERT_EQUAL(arms, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, arms);
+	rig_receive(&rig, 1);
+	rig_empty(rig.recv, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, arms + 1);
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
+	rig_close(&rig);
+}
+
+/* The event of an arming that the device tells of when its completion is long gone. */
+static void test_late_event(void)
+{
+	uint64_t one = 1;
+	unsigned looks;
+	struct rig rig;
+	DAT_FD fd;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	rig_cq(rig.recv)->armed = false;
+	rig_receive(&rig, 1);				/* the event is under way */
+	rig_empty(rig.recv, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
+	CU_ASSERT_EQUAL(write(rig_cq(rig.recv)->fd, &one, sizeof(one)), sizeof(one));
+	for (looks = 0; rig_readable(fd) && looks < 100; looks++)
+		MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_TRUE(looks < 20);
+	rig_receive(&rig, 2);
+	CU_ASSERT_TRUE(rig_readable(fd));
+	rig_empty(rig.recv, 1);
+	rig_close(&rig);
+}
+
+static void test_solicited(void)
+{
+	struct ib_completion plain = { .status = DAT_DTO_SUCCESS };
+	struct rig rig;
+	DAT_FD fd;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	MUST(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1));
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->solicited_only);
+	MUST(rig_recv(&rig, 1));
+	plain.wr_id = fake.last.wr_id;
+	fake_complete(rig_cq(rig.recv), &plain, false);
+	CU_ASSERT_FALSE(rig_readable(fd));
+	IS(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1), DAT_EV_BUSY);	/* each counts */
+	rig_empty(rig.recv, 1);
+	MUST(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1));
+	MUST(rig_post_se(rig.recv, 1));			/* what is no completion always notifies */
+	CU_ASSERT_TRUE(rig_readable(fd));
+	rig_empty(rig.recv, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_cq(rig.recv)->solicited_only);
+	rig_close(&rig);
+}
+
+static void test_threshold(void)
+{
+	unsigned fired = 0, i;
+	struct rig rig;
+	DAT_FD fd;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	MUST(DAT_EVD_ARM(rig.recv, 0, RIG_QLEN));
+	for (i = 1; i < RIG_QLEN; i++) {
+		if (i % 2)
+			rig_receive(&rig, i);
+		else
+			MUST(rig_post_se(rig.recv, i));
+		fired += rig_readable(fd);
+		IS(DAT_EVD_ARM(rig.recv, 0, RIG_QLEN), DAT_SUCCESS);
+		CU_ASSERT_FALSE(rig_readable(fd));
+	}
+	CU_ASSERT_TRUE(fired <= RIG_QLEN);
+	MUST(rig_post_se(rig.recv, i));
+	CU_ASSERT_TRUE(rig_readable(fd));
+	IS(DAT_EVD_ARM(rig.recv, 0, RIG_QLEN), DAT_EV_BUSY);
+	rig_empty(rig.recv, RIG_QLEN);
+	MUST(DAT_EVD_ARM(rig.recv, 0, RIG_QLEN));
+	rig_close(&rig);
+}
+
+static void test_overflow(void)
+{
+	struct rig rig;
+	DAT_FD fd;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	rig_receive(&rig, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 2));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.recv);
+	CU_ASSERT_TRUE(rig_readable(fd));
+	IS(DAT_EVD_ARM(rig.recv, 0, 2), DAT_EV_BUSY);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	rig_take(rig.recv);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), E0(INVALID_STATE));
+	rig_take(rig.async);
+	rig_close(&rig);
+}
+
+/* Resizing arms the new CQ; a thread that waits and one that armed do not hide events from each other. */
+static void test_arm_survives_resize(void)
+{
+	struct rig rig;
+	DAT_FD fd;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	rig_cq(rig.recv)->armed = false;		/* a device that forgets it */
+	MUST(dat_evd_resize(rig.recv, 200));
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
+	rig_receive(&rig, 1);
+	CU_ASSERT_TRUE(rig_readable(fd));
+	rig_empty(rig.recv, 1);
+	rig_close(&rig);
+}
+
+/* An arming keeps nothing from being freed; the descriptors go with their objects. */
+static void test_free_of_what_is_armed(void)
+{
+	DAT_EVD_HANDLE with_cq, without;
+	DAT_CNO_HANDLE cno;
+	struct rig rig;
+	DAT_FD fds[3];
+	int i;
+
+	rig_open_ep(&rig);
+	with_cq = rig_evd(&rig, RIG_QLEN, DAT_EVD_DTO_FLAG);
+	without = rig_evd(&rig, RIG_QLEN, DAT_EVD_SOFTWARE_FLAG);
+	MUST(dat_cno_create(rig.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	fds[0] = rig_evd_fd(with_cq);
+	fds[1] = rig_evd_fd(without);
+	fds[2] = rig_cno_fd(cno);
+	MUST(DAT_EVD_ARM(with_cq, 0, 1));
+	MUST(DAT_EVD_ARM(without, 0, 1));
+	MUST(DAT_CNO_ARM(cno, 0));
+	MUST(dat_evd_free(with_cq));
+	MUST(dat_evd_free(without));
+	MUST(dat_cno_free(cno));
+	for (i = 0; i < 3; i++)
+		CU_ASSERT_TRUE(fcntl(fds[i], F_GETFD) == -1 && errno == EBADF);
+	IS(DAT_EVD_ARM(with_cq, 0, 1), BAD_EVD);
+	IS(DAT_EVD_SIGNAL(without), BAD_EVD);
+	IS(DAT_CNO_ARM(cno, 0), E(INVALID_HANDLE, INVALID_HANDLE_CNO));
+	rig_close(&rig);
+}
+
+static struct rig *under_way;
+static int (*notify)(struct ibv_cq *cq, int solicited_only);
+
+static int notify_and_complete(struct ibv_cq *cq, int solicited_only)
+{
+	int error = notify(cq, solicited_only);
+
+	rig_receive(under_way, 9);
+	return error;
+}
+
+/* What completes, and who signals, around the arming of a CQ at rest. */
+static void test_arm_at_rest(void)
+{
+	struct rig rig;
+	DAT_FD fd;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	under_way = &rig;
+	notify = rig_cq(rig.recv)->store.notify;
+	rig_cq(rig.recv)->store.notify = notify_and_complete;
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	rig_cq(rig.recv)->store.notify = notify;
+	rig_empty(rig.recv, 1);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
+	CU_ASSERT_FALSE(rig_readable(fd));
+	/* armed, not yet looked at again */
+	rig_receive(&rig, 10);
+	CU_ASSERT_TRUE(rig_readable(fd));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	rig_empty(rig.recv, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	MUST(DAT_EVD_SIGNAL(rig.recv));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
+	CU_ASSERT_FALSE(rig_readable(fd));
+	MUST(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1));
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->solicited_only);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_cq(rig.recv)->solicited_only);
+	CU_ASSERT_FALSE(rig_readable(fd));
+	MUST(rig_post_se(rig.recv, 1));
+	CU_ASSERT_TRUE(rig_readable(fd));
+	rig_empty(rig.recv, 1);
+	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	rig_close(&rig);
+}
+
+static const struct unit_test tests[] = {
+	{ "wakeup 3.2: version, named attributes", test_version_and_attributes },
+	{ "wakeup 4.1: a descriptor of any EVD, the same each time, closed with it", test_fd },
+	{ "wakeup 4.1: concurrent first calls get one descriptor", test_fd_is_one },
+	{ "wakeup 9: no descriptors left: INSUFFICIENT_RESOURCES, polling goes on",
+	  test_no_descriptors_left },
+	{ "wakeup 4.2: every check of arming, in order", test_arm_checks },
+	{ "wakeup 3.5: armed, it fires for each kind of news", test_arm_fires },
+	{ "wakeup 4.2: an armed CQ at rest is not armed again", test_arm_is_cheap },
+	{ "wakeup 4.2: a completion, a signal, an event around the arming of a CQ at rest",
+	  test_arm_at_rest },
+	{ "wakeup 3.5: an event that comes late is found", test_late_event },
+	{ "wakeup 4.2: solicited completions and all other events notify", test_solicited },
+	{ "W6: threshold 8: fires early at most 8 times, busy with 8", test_threshold },
+	{ "W12: overflow: fires, busy while events are left, then INVALID_STATE", test_overflow },
+	{ "wakeup 8: an arming survives a resize", test_arm_survives_resize },
+	{ "wakeup 8: what is armed can be freed, and its descriptor goes with it",
+	  test_free_of_what_is_armed },
+};
+
+UNIT_MAIN("ev_evd", tests)

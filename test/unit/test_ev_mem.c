@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Waiting for memory, and arming many objects before one sleep. */
+#include <signal.h>
+#include "test/unit/ev_rig.h"
+#include "util/wait_word.h"
+
+static DAT_UINT64 word __attribute__((aligned(16)));
+
+static void test_checks(void)
+{
+	struct evd_sleeper sleeper;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	word = 1;
+	IS(DAT_WAIT_MEM(rig.pz, &word, 1, 0, 0), BAD_HANDLE1);
+	IS(DAT_WAIT_MEM(rig.ia, NULL, 1, 0, 0), ARG(3));
+	IS(DAT_WAIT_MEM(rig.ia, (char *)&word + 4, 1, 0, 0), ARG(3));
+	IS(DAT_WAIT_MEM(rig.ia, &word, 0, 0, 0), ARG(4));
+	evd_sleep_start(&sleeper, rig.recv);
+	IS(DAT_WAIT_MEM(rig.recv, &word, 1, 1, 0), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
+	MUST(dat_evd_set_unwaitable(rig.recv));
+	IS(evd_sleep_end(&sleeper), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	IS(DAT_WAIT_MEM(rig.recv, &word, 1, 1, 0),
+	   E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	rig_close(&rig);
+}
+
+static void test_changed_before(void)
+{
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	word = 0x100;
+	IS(DAT_WAIT_MEM(rig.ia, &word, ~0ull, 0, DAT_TIMEOUT_INFINITE), DAT_SUCCESS);
+	IS(DAT_WAIT_MEM(rig.ia, &word, ~0ull, 0, 0), DAT_SUCCESS);
+	IS(DAT_WAIT_MEM(rig.ia, &word, 0xff, 0, 0), DAT_TIMEOUT_EXPIRED);	/* not those bits */
+	MUST(rig_post_se(rig.recv, 1));
+	IS(DAT_WAIT_MEM(rig.recv, &word, ~0ull, 0, 0), DAT_SUCCESS);	/* memory first */
+	rig_empty(rig.recv, 1);
+	rig_close(&rig);
+}
+
+static void test_never(void)
+{
+	uint64_t begin, took;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	word = 5;
+	begin = clock_now();
+	IS(DAT_WAIT_MEM(rig.ia, &word, ~0ull, 5, 30000), DAT_TIMEOUT_EXPIRED);
+	took = clock_now() - begin;
+	CU_ASSERT_TRUE(took >= 30 * NSEC_PER_MSEC);
+	begin = clock_now();
+	IS(DAT_WAIT_MEM(rig.recv, &word, ~0ull, 5, 700), DAT_TIMEOUT_EXPIRED);
+	CU_ASSERT_TRUE(clock_now() - begin >= 700 * NSEC_PER_USEC);
+	rig_close(&rig);
+}
+
+/* ---- a second thread that waits ---- */
+
+struct mem_waiter {
+	pthread_t thread;
+	DAT_HANDLE handle;
+	atomic_bool inside;
+	DAT_RETURN status;
+	DAT_UINT64 seen;
+};
+
+static DAT_UINT64 payload;
+
+static void *wait_run(void *arg)
+{
+	struct mem_waiter *w = arg;
+
+	atomic_store(&w->inside, true);
+	w->status = DAT_WAIT_MEM(w->handle, &word, 0xff, 7, DAT_TIMEOUT_INFINITE);
+	w->seen = payload;
+	return NULL;
+}
+
+static bool is_inside(void *arg)
+{
+	return atomic_load(&((struct mem_waiter *)arg)->inside);
+}
+
+static void wait_start(struct mem_waiter *w, DAT_HANDLE handle)
+{
+	__atomic_store_n(&word, 0x107, __ATOMIC_SEQ_CST);
+	*w = (struct mem_waiter){ .handle = handle };
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&w->thread, NULL, wait_run, w), 0);
+	CU_ASSERT_TRUE(unit_wait_for(is_inside, w, UNIT_PATIENCE));
+}
+
+static DAT_RETURN wait_end(struct mem_waiter *w)
+{
+	CU_ASSERT_EQUAL_FATAL(pthread_join(w->thread, NULL), 0);
+	return w->status;
+}
+
+static void test_changed_during(void)
+{
+	struct mem_waiter w[3];
+	DAT_CNO_HANDLE cno;
+	struct rig rig;
+	unsigned round, i;
+
+	rig_open(&rig, NULL);
+	cno = rig_cno(&rig);
+	for (round = 0; round < 20; round++) {
+		payload = 0;
+		wait_start(&w[0], rig.ia);
+		wait_start(&w[1], rig.recv);
+		wait_start(&w[2], cno);
+		__atomic_store_n(&word, 0x207, __ATOMIC_SEQ_CST);	/* not in the mask */
+		payload = 4711;
+		__atomic_store_n(&word, 0x208, __ATOMIC_RELEASE);
+		for (i = 0; i < COUNT(w); i++) {
+			IS(wait_end(&w[i]), DAT_SUCCESS);
+			CU_ASSERT_EQUAL(w[i].seen, 4711);
+		}
+	}
+	MUST(dat_cno_free(cno));
+	rig_close(&rig);
+}
+
+static void test_event_meanwhile(void)
+{
+	struct mem_waiter w;
+	DAT_CNO_HANDLE cno;
+	struct rig rig;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	cno = rig_cno(&rig);
+	MUST(rig_recv(&rig, 1));
+	wait_start(&w, rig.recv);
+	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
+	IS(wait_end(&w), DAT_EV_BUSY);
+	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_EV_BUSY);	/* nothing was dequeued */
+	rig_empty(rig.recv, 1);
+	wait_start(&w, rig.recv);
+	MUST(DAT_EVD_SIGNAL(rig.recv));
+	IS(wait_end(&w), DAT_EV_BUSY);
+	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_TIMEOUT_EXPIRED);	/* used up */
+	MUST(dat_evd_modify_cno(rig.recv, cno));
+	wait_start(&w, cno);
+	MUST(rig_post_se(rig.recv, 1));
+	IS(wait_end(&w), DAT_EV_BUSY);
+	rig_empty(rig.recv, 1);
+	wait_start(&w, cno);
+	MUST(DAT_CNO_SIGNAL(cno));
+	IS(wait_end(&w), DAT_EV_BUSY);
+	IS(DAT_WAIT_MEM(cno, &word, 0xff, 7, 0), DAT_TIMEOUT_EXPIRED);
+	wait_start(&w, rig.recv);
+	MUST(dat_evd_set_unwaitable(rig.recv));
+	IS(wait_end(&w), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
+	MUST(dat_cno_free(cno));
+	rig_close(&rig);
+}
+
+static void test_freed_meanwhile(void)
+{
+	DAT_EVD_HANDLE evd;
+	struct mem_waiter w;
+	DAT_CNO_HANDLE cno;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	MUST(dat_evd_create(rig.ia, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd));
+	wait_start(&w, evd);
+	IS(dat_evd_free(evd), DAT_SUCCESS);
+	IS(wait_end(&w), E(ABORT, NO_SUBTYPE));
+	IS(DAT_WAIT_MEM(evd, &word, 0xff, 7, 0), BAD_HANDLE1);
+	cno = rig_cno(&rig);
+	wait_start(&w, cno);
+	IS(dat_cno_free(cno), DAT_SUCCESS);
+	IS(wait_end(&w), E(ABORT, NO_SUBTYPE));
+	IS(DAT_WAIT_MEM(cno, &word, 0xff, 7, 0), BAD_HANDLE1);
+	rig_close(&rig);
+}
+
+static atomic_uint signals;
+
+static void on_signal(int number)
+{
+	(void)number;
+	atomic_fetch_add(&signals, 1);
+}
+
+static bool is_interrupted(void *arg)
+{
+	struct mem_waiter *w = arg;
+
+	if (!pthread_tryjoin_np(w->thread, NULL))
+		return true;
+	pthread_kill(w->thread, SIGUSR1);
+	usleep(1000);
+	return false;
+}
+
+/* Signals again and again until one meets a sleep; the word may be waited for at rest, without any. */
+static void test_interrupted(void)
+{
+	struct sigaction action = { .sa_handler = on_signal }, old;
+	struct mem_waiter w;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	sigaction(SIGUSR1, &action, &old);
+	wait_start(&w, rig.ia);
+	if (wait_word_is_supported()) {
+		pthread_kill(w.thread, SIGUSR1);
+		__atomic_store_n(&word, 0, __ATOMIC_RELEASE);
+		IS(wait_end(&w), DAT_SUCCESS);
+	} else {
+		CU_ASSERT_TRUE(unit_wait_for(is_interrupted, &w, UNIT_PATIENCE));
+		IS(w.status, DAT_INTERRUPTED_CALL);
+	}
+	sigaction(SIGUSR1, &old, NULL);
+	rig_close(&rig);
+}
+
+static void test_wait_word(void)
+{
+	uint64_t begin = clock_now();
+
+	/* Returns with and without a write, with and without the instructions. */
+	word = 3;
+	wait_word(&word, ~0ull, 4, NSEC_PER_SEC);
+	wait_word(&word, ~0ull, 3, 100 * NSEC_PER_USEC);
+	CU_ASSERT_TRUE(clock_now() - begin < UNIT_PATIENCE * NSEC_PER_MSEC);
+}
+
+/* ---- DAT_TRYWAIT ---- */
+
+static void test_trywait(void)
+{
+	DAT_HANDLE handles[4];
+	DAT_COUNT busy = 77;
+	DAT_CNO_HANDLE cno;
+	struct rig rig;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	cno = rig_cno(&rig);
+	MUST(dat_evd_modify_cno(rig.request, cno));
+	handles[0] = rig.conn;
+	handles[1] = cno;
+	handles[2] = rig.recv;
+	handles[3] = rig.pz;
+	IS(DAT_TRYWAIT(rig.recv, handles, 3, &busy), BAD_HANDLE1);
+	IS(DAT_TRYWAIT(rig.ia, NULL, 3, &busy), ARG(3));
+	IS(DAT_TRYWAIT(rig.ia, handles, 0, &busy), ARG(4));
+	CU_ASSERT_EQUAL(busy, 77);
+	IS(DAT_TRYWAIT(rig.ia, handles, 4, &busy), BAD_HANDLE1);
+	CU_ASSERT_EQUAL(busy, 3);
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0);	/* nothing was armed */
+	handles[3] = (DAT_HANDLE)(uintptr_t)1;
+	IS(DAT_TRYWAIT(rig.ia, handles, 4, NULL), BAD_HANDLE1);
+	MUST(rig_post_se(rig.recv, 1));
+	MUST(DAT_CNO_SIGNAL(cno));
+	IS(DAT_TRYWAIT(rig.ia, handles, 3, &busy), DAT_EV_BUSY);
+	CU_ASSERT_EQUAL(busy, 1);
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0);	/* those after it are untouched */
+	IS(DAT_TRYWAIT(rig.ia, handles, 3, &busy), DAT_EV_BUSY);
+	CU_ASSERT_EQUAL(busy, 2);
+	rig_empty(rig.recv, 1);
+	MUST(dat_evd_set_unwaitable(rig.recv));
+	IS(DAT_TRYWAIT(rig.ia, handles, 3, &busy), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	CU_ASSERT_EQUAL(busy, 2);
+	MUST(dat_evd_clear_unwaitable(rig.recv));
+	busy = 77;
+	IS(DAT_TRYWAIT(rig.ia, handles, 3, &busy), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(busy, 77);
+	rig_receive(&rig, 1);
+	CU_ASSERT_TRUE(rig_readable(rig_evd_fd(rig.recv)));
+	rig_empty(rig.recv, 1);
+	MUST(dat_evd_modify_cno(rig.request, DAT_HANDLE_NULL));
+	MUST(dat_cno_free(cno));
+	rig_close(&rig);
+}
+
+static const struct unit_test tests[] = {
+	{ "wakeup 6.2: every check", test_checks },
+	{ "W11: changed before the call", test_changed_before },
+	{ "W11: never: the timeout, not early", test_never },
+	{ "W11: changed during the call, what was written before it is seen", test_changed_during },
+	{ "W11: an event, a signal, an unwaitable EVD meanwhile", test_event_meanwhile },
+	{ "wakeup 6.2, 8: the EVD or CNO is freed meanwhile", test_freed_meanwhile },
+	{ "wakeup 6.2: a signal handler ends a sleep", test_interrupted },
+	{ "wakeup 6.2: the wait for one write is bounded", test_wait_word },
+	{ "wakeup 6.1: many objects before one sleep", test_trywait },
+};
+
+UNIT_MAIN("ev_mem", tests)

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The event extension on one EVD: signals, and how waits spend their time. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/time.h>
+#include "test/unit/ev_rig.h"
+
+static void test_signal_before_wait(void)
+{
+	struct evd_sleeper sleeper;
+	DAT_EVENT event;
+	DAT_COUNT more = 77;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	IS(DAT_EVD_SIGNAL(rig.pz), BAD_EVD);
+	MUST(DAT_EVD_SIGNAL(rig.request));
+	MUST(DAT_EVD_SIGNAL(rig.request));		/* as one */
+	IS(dat_evd_wait(rig.request, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	IS(dat_evd_dequeue(rig.request, &event), DAT_QUEUE_EMPTY);
+	more = 77;
+	IS(dat_evd_wait(rig.request, DAT_TIMEOUT_INFINITE, 1, &event, &more),
+	   DAT_INTERRUPTED_CALL);
+	CU_ASSERT_EQUAL(more, 0);
+	evd_sleep_start(&sleeper, rig.request);		/* sleeps */
+	MUST(DAT_EVD_SIGNAL(rig.request));
+	IS(evd_sleep_end(&sleeper), DAT_INTERRUPTED_CALL);
+	IS(dat_evd_wait(rig.request, 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	/* one that finds enough leaves it */
+	MUST(rig_post_se(rig.recv, 1));
+	MUST(DAT_EVD_SIGNAL(rig.recv));
+	IS(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more), DAT_SUCCESS);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
+	rig_close(&rig);
+}
+
+static DAT_EVD_HANDLE storm_evd;
+static DAT_CNO_HANDLE storm_cno;
+static atomic_uint storms, storm_errnos;
+
+static void on_timer(int number)
+{
+	int saved = errno;
+
+	(void)number;
+	errno = 4711;
+	if (DAT_EVD_SIGNAL(storm_evd) != DAT_SUCCESS || DAT_CNO_SIGNAL(storm_cno) != DAT_SUCCESS ||
+	    errno != 4711)
+		atomic_fetch_add(&storm_errnos, 1);
+	errno = saved;
+	atomic_fetch_add(&storms, 1);
+}
+
+#define STORMS 2000u
+
+static void test_signal_storm(void)
+{
+	struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART }, old;
+	unsigned interrupted = 0, busy = 0, named = 0, rounds = 0;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_EVD_HANDLE evd;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	storm_evd = rig.recv;
+	storm_cno = rig_cno(&rig);
+	rig_evd_fd(rig.recv);
+	MUST(dat_evd_modify_cno(rig.recv, storm_cno));
+	sigaction(SIGALRM, &action, &old);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (atomic_load(&storms) < STORMS) {
+		MUST(rig_post_se(rig.recv, 1));
+		busy += DAT_EVD_ARM(rig.recv, 0, 1) == DAT_EV_BUSY;
+		rig_empty(rig.recv, 1);
+		busy += DAT_EVD_ARM(rig.recv, 0, 1) == DAT_EV_BUSY;
+		interrupted += dat_evd_wait(rig.recv, 1000, 1, &event, &more) ==
+			       DAT_INTERRUPTED_CALL;
+		if (rounds++ % 2)
+			busy += DAT_CNO_ARM(storm_cno, 0) == DAT_EV_BUSY;
+		else
+			named += dat_cno_wait(storm_cno, 1000, &evd) == DAT_SUCCESS;
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	CU_ASSERT_EQUAL(storm_errnos, 0);
+	CU_ASSERT_TRUE(interrupted > 0);
+	CU_ASSERT_TRUE(busy > 0);
+	CU_ASSERT_TRUE(named > 0);
+	/* one latch each, whatever the number was */
+	MUST(DAT_EVD_SIGNAL(rig.recv));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
+	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
+	MUST(dat_cno_free(storm_cno));
+	rig_close(&rig);
+}
+
+/* ---- the wait policy ---- */
+
+static bool has_waiter(void *handle)
+{
+	struct dapl_evd *evd = handle;
+	bool waiter;
+
+	lock_take(&evd->lock);
+	waiter = evd->waiter;
+	lock_give(&evd->lock);
+	return waiter;
+}
+
+static void test_policy(void)
+{
+	static const DAT_EV_WAIT_POLICY awake[] = { DAT_EV_WAIT_SPIN, DAT_EV_WAIT_YIELD };
+	struct evd_sleeper s;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct rig rig;
+	unsigned i;
+
+	rig_open(&rig, NULL);
+	IS(DAT_EVD_WAIT_POLICY(rig.pz, DAT_EV_WAIT_SPIN, 0), BAD_EVD);
+	IS(DAT_EVD_WAIT_POLICY(rig.recv, 3, 0), ARG(3));
+	IS(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_BLOCK, 1000001), ARG(4));
+	for (i = 0; i < COUNT(awake); i++) {
+		MUST(DAT_EVD_WAIT_POLICY(rig.recv, awake[i], 0));
+		IS(dat_evd_wait(rig.recv, 5000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+		s = (struct evd_sleeper){ .evd = rig.recv, .timeout = DAT_TIMEOUT_INFINITE };
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&s.thread, NULL, evd_sleep_run, &s), 0);
+		CU_ASSERT_TRUE(unit_wait_for(has_waiter, rig.recv, UNIT_PATIENCE));
+		MUST(rig_post_se(rig.recv, 1));
+		IS(evd_sleep_end(&s), DAT_SUCCESS);
+		MUST(DAT_EVD_SIGNAL(rig.recv));
+		IS(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more),
+		   DAT_INTERRUPTED_CALL);
+	}
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0);	/* nobody slept */
+	MUST(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_BLOCK, 100));
+	IS(dat_evd_wait(rig.recv, 5000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 1);
+	rig_close(&rig);
+}
+
+static const struct unit_test tests[] = {
+	{ "W5: a signal before the wait interrupts it once", test_signal_before_wait },
+	{ "W4: a storm of signals from a handler during wait, arm and dequeue", test_signal_storm },
+	{ "design 7: wait policies", test_policy },
+};
+
+UNIT_MAIN("ev_signal", tests)
