@@ -69,13 +69,18 @@ bool con_silent(struct rdma_event_channel *channel)
 
 bool con_open(struct con *con, int backlog)
 {
+	return con_open_in(con, backlog, RDMA_PS_TCP);
+}
+
+bool con_open_in(struct con *con, int backlog, enum rdma_port_space space)
+{
 	struct sockaddr_storage address = con_address(0);
 	bool good;
 
 	*con = (struct con){ .server = rdma_create_event_channel(),
 			   .client = rdma_create_event_channel() };
 	good = con->server && con->client &&
-	       !rdma_create_id(con->server, &con->listener, con, RDMA_PS_TCP) &&
+	       !rdma_create_id(con->server, &con->listener, con, space) &&
 	       !rdma_bind_addr(con->listener, (struct sockaddr *)&address) &&
 	       !rdma_listen(con->listener, backlog);
 	CU_ASSERT_TRUE(good);
@@ -107,7 +112,7 @@ void con_close(struct con *con)
 bool con_resolve(struct con *con, struct rdma_cm_id **id, uint16_t port)
 {
 	struct sockaddr_storage address = con_address(port);
-	bool good = !rdma_create_id(con->client, id, NULL, RDMA_PS_TCP) &&
+	bool good = !rdma_create_id(con->client, id, NULL, con->listener->ps) &&
 		    !rdma_resolve_addr(*id, NULL, (struct sockaddr *)&address, 2000) &&
 		    con_comes(con->client, RDMA_CM_EVENT_ADDR_RESOLVED) &&
 		    !rdma_resolve_route(*id, 2000) &&
@@ -120,7 +125,7 @@ bool con_resolve(struct con *con, struct rdma_cm_id **id, uint16_t port)
 bool con_make_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
+		.qp_type = id->qp_type,
 		.sq_sig_all = 1,
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
 	};

@@ -20,6 +20,7 @@ struct con {
 
 /* Channels and a listener. */
 bool con_open(struct con *con, int backlog);
+bool con_open_in(struct con *con, int backlog, enum rdma_port_space space);
 /* Whatever there is; QP first, then id, then channel. */
 void con_close(struct con *con);
 void con_destroy(struct rdma_cm_id **id);

@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 #include "test/unit/unit.h"
 
-#define PATIENCE 10000		/* milliseconds: for what must happen */
+#define PATIENCE UNIT_PATIENCE	/* milliseconds: for what must happen */
 #define SILENCE  30		/* milliseconds: for what must not happen */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -37,7 +37,7 @@ void skip(const char *why);
 		return conform_open() ? unit_main(suite, tests, COUNT(tests), argc, argv) : 77; \
 	}
 
-/* ---- pair.c: two RC queue pairs of this process, connected ----------------------------------- */
+/* ---- pair.c: two queue pairs of this process, connected ----------------------------------- */
 
 #define BUFFER 65536
 
@@ -49,6 +49,8 @@ struct side {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	char *buffer;
+	struct ibv_ah *ah;		/* of a datagram QP: sends go there, to the QP `peer` */
+	uint32_t peer;
 };
 
 struct pair {
@@ -57,6 +59,7 @@ struct pair {
 
 /* Zero means the default in comment; `none` bits are for tests of zero itself. */
 struct pair_options {
+	enum ibv_qp_type type;		/* RC */
 	uint32_t send_wr, recv_wr;	/* 16 */
 	uint32_t sge;			/* 4 */
 	uint32_t inline_size;
@@ -71,6 +74,7 @@ struct pair_options {
 	uint8_t rnr_retry;		/* 7 */
 	bool rnr_retry_none, retry_none;
 	uint8_t min_rnr_timer;		/* 12, 0.64 ms */
+	bool min_rnr_timer_none;	/* 0 is the longest, 655 ms */
 	bool no_rd_atomic;		/* of a as initiator */
 	bool no_dest_rd_atomic;		/* of b as responder */
 };
@@ -83,6 +87,13 @@ bool side_open(struct side *side, const struct pair_options *options, bool share
 /* True if everything could be destroyed; side_close asserts it. */
 bool side_release(struct side *side);
 void side_close(struct side *side);
+
+#define QKEY	 0x11223344u	/* of datagram QPs */
+#define GRH_SIZE 40u
+/* To RTS, towards that QP; a datagram QP gets an address handle. */
+bool side_connect(struct side *side, uint32_t peer, const struct pair_options *options);
+/* What differs between services: attributes and mask of RESET to INIT. */
+void init_attr(struct ibv_qp_attr *attr, int *mask, const struct pair_options *options);
 
 /* The transitions with good attributes; they return what ibv_modify_qp does. */
 int make_init(struct ibv_qp *qp, int access);

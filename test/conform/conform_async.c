@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Asynchronous events: their queue, their descriptor, and the objects that they name. */
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include "test/conform/conform.h"
 
@@ -149,6 +151,37 @@ static void sleeper_is_cancelled(void)
 	pair_close(&pair);
 }
 
+static void no_restart(int signal)
+{
+	(void)signal;
+}
+
+static void *wait_for_signal(void *arg)
+{
+	struct ibv_async_event event;
+
+	(void)arg;
+	errno = 0;
+	return (void *)(uintptr_t)(ibv_get_async_event(device, &event) == -1 ? errno : -1);
+}
+
+/* The signal may come before the thread sleeps: again, until it is through. */
+static void sleeper_is_interrupted(void)
+{
+	struct sigaction action = { .sa_handler = no_restart }, before;
+	void *result = NULL;
+	pthread_t thread;
+
+	CU_ASSERT_EQUAL(sigaction(SIGUSR1, &action, &before), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_for_signal, NULL), 0);
+	while (pthread_tryjoin_np(thread, &result)) {
+		pthread_kill(thread, SIGUSR1);
+		sched_yield();
+	}
+	CU_ASSERT_EQUAL((uintptr_t)result, EINTR);
+	CU_ASSERT_EQUAL(sigaction(SIGUSR1, &before, NULL), 0);
+}
+
 static const struct unit_test tests[] = {
 	{ "A.7 events queue up, one read each", events_queue_up },
 	{ "A.7 events go to the context of their object", events_go_to_their_context },
@@ -157,6 +190,8 @@ static const struct unit_test tests[] = {
 	  destroy_waits_for_acknowledgement },
 	{ "A.7 a thread that waits for an event is woken", sleeper_is_woken },
 	{ "B.13 a thread that waits for an event can be cancelled", sleeper_is_cancelled },
+	{ "B.13 a thread that waits for an event can be interrupted: EINTR",
+	  sleeper_is_interrupted },
 };
 
 CONFORM_MAIN("conform_async", tests)

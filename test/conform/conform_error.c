@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* What goes wrong while a request is executed: status on either side, states, events. */
+#include <sys/mman.h>
 #include "test/conform/conform.h"
 
 #undef ibv_reg_mr		/* the function itself: the access flags here are not constants */
@@ -339,6 +340,101 @@ static void receive_buffer_is_invalid(void)
 	}
 }
 
+#define PAGES 5
+#define PAGE  4096
+
+/* A region of its own whose pages are then taken away. */
+static struct ibv_mr *mapped_region(struct ibv_pd *pd)
+{
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		     IBV_ACCESS_REMOTE_ATOMIC;
+	char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	struct ibv_mr *mr = pages == MAP_FAILED ? NULL :
+			    ibv_reg_mr(pd, pages, PAGES * PAGE, access);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
+	CU_ASSERT_EQUAL(munmap(pages, PAGES * PAGE), 0);
+	return mr;
+}
+
+static void target_is_unmapped(void)
+{
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		uint32_t length;
+	} requests[] = {
+		{ IBV_WR_RDMA_WRITE, 8 },
+		{ IBV_WR_RDMA_READ, 8 },
+		{ IBV_WR_RDMA_WRITE, PAGES * PAGE },
+		{ IBV_WR_RDMA_READ, PAGES * PAGE },
+		{ IBV_WR_ATOMIC_FETCH_AND_ADD, 8 },
+		{ IBV_WR_ATOMIC_CMP_AND_SWP, 8 },
+	};
+
+	for (size_t i = 0; i < COUNT(requests); i++) {
+		struct request r;
+		struct ibv_send_wr *bad;
+		struct ibv_mr *mr;
+		struct ibv_wc wc = { 0 };
+		struct pair pair;
+
+		if (!pair_open(&pair, NULL))
+			return;
+		mr = mapped_region(pair.b.pd);
+		request_make(&r, &pair, requests[i].opcode);
+		r.sge.length = requests[i].length;
+		if (requests[i].opcode == IBV_WR_RDMA_WRITE || requests[i].opcode == IBV_WR_RDMA_READ) {
+			r.wr.wr.rdma.remote_addr = (uintptr_t)mr->addr;
+			r.wr.wr.rdma.rkey = mr->rkey;
+		} else {
+			r.wr.wr.atomic.remote_addr = (uintptr_t)mr->addr;
+			r.wr.wr.atomic.rkey = mr->rkey;
+		}
+		r.wr.send_flags = IBV_SEND_SIGNALED;
+		CU_ASSERT_EQUAL(ibv_post_send(pair.a.qp, &r.wr, &bad), 0);
+		CU_ASSERT_TRUE(poll_one(pair.a.scq, &wc));
+		/* where pages are pinned they take it */
+		CU_ASSERT_TRUE(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_REM_OP_ERR);
+		if (wc.status == IBV_WC_REM_OP_ERR) {
+			CU_ASSERT_TRUE(async_is(IBV_EVENT_QP_FATAL, pair.b.qp));
+			CU_ASSERT_TRUE(reaches(pair.b.qp, IBV_QPS_ERR));
+		}
+		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
+		pair_close(&pair);
+	}
+}
+
+static void source_is_unmapped(void)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
+	};
+
+	for (size_t i = 0; i < COUNT(opcodes); i++) {
+		struct request r;
+		struct ibv_send_wr *bad;
+		struct ibv_mr *mr;
+		struct ibv_wc wc = { 0 };
+		struct pair pair;
+
+		if (!pair_open(&pair, NULL))
+			return;
+		mr = mapped_region(pair.a.pd);
+		request_make(&r, &pair, opcodes[i]);
+		r.sge = (struct ibv_sge){ (uintptr_t)mr->addr, PAGES * PAGE, mr->lkey };
+		r.wr.send_flags = IBV_SEND_SIGNALED;
+		CU_ASSERT_EQUAL(post_recv(&pair.b, 1, 0, BUFFER), 0);
+		CU_ASSERT_EQUAL(ibv_post_send(pair.a.qp, &r.wr, &bad), 0);
+		CU_ASSERT_TRUE(poll_one(pair.a.scq, &wc));
+		CU_ASSERT_TRUE(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_LOC_PROT_ERR);
+		CU_ASSERT_EQUAL(state_of(pair.b.qp), IBV_QPS_RTS);
+		CU_ASSERT_TRUE(async_silent());
+		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
+		pair_close(&pair);
+	}
+}
+
 static const struct unit_test tests[] = {
 	{ "B.5 unknown rkey: REM_ACCESS_ERR, both QPs to ERR", unknown_rkey },
 	{ "B.5 out of bounds: REM_ACCESS_ERR, both QPs to ERR", out_of_bounds },
@@ -359,6 +455,10 @@ static const struct unit_test tests[] = {
 	  message_too_long },
 	{ "B.5 invalid receive buffer (rxe: 11 and 2): REM_OP_ERR and LOC_PROT_ERR",
 	  receive_buffer_is_invalid },
+	{ "B.5 registered, then unmapped there: pinned pages take it, or REM_OP_ERR, QP_FATAL",
+	  target_is_unmapped },
+	{ "B.5 registered, then unmapped here: pinned pages give it, or LOC_PROT_ERR",
+	  source_is_unmapped },
 };
 
 CONFORM_MAIN("conform_error", tests)

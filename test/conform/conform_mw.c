@@ -302,11 +302,43 @@ static void type2_remote_invalidate(void)
 	close_window(&w);
 }
 
+/* Programs add the local right to those of a window, as they do for regions; it means nothing. */
+static void local_right_is_ignored(void)
+{
+	struct window w;
+
+	if (!open_window(&w, IBV_MW_TYPE_1, BINDABLE))
+		return;
+	CU_ASSERT_EQUAL(bind1(&w, range(&w, 64, 64,
+					IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE)), 0);
+	CU_ASSERT_TRUE(bound(&w));
+	CU_ASSERT_TRUE(write_ends(&w, 64, IBV_WC_SUCCESS));
+	close_window(&w);
+}
+
+static void region_with_a_window_is_not_changed(void)
+{
+	struct window w;
+
+	if (!open_window(&w, IBV_MW_TYPE_1, BINDABLE))
+		return;
+	CU_ASSERT_EQUAL(bind1(&w, range(&w, 64, 64, IBV_ACCESS_REMOTE_WRITE)), 0);
+	CU_ASSERT_TRUE(bound(&w));
+	errno = 0;
+	CU_ASSERT_EQUAL(ibv_rereg_mr(w.pair.b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				     IBV_ACCESS_LOCAL_WRITE), IBV_REREG_MR_ERR_CMD);
+	CU_ASSERT_TRUE(errno == EBUSY || (device_is_rxe && errno == EOPNOTSUPP));
+	CU_ASSERT_TRUE(write_ends(&w, 64, IBV_WC_SUCCESS));
+	close_window(&w);
+}
+
 static const struct unit_test tests[] = {
 	{ "B.9 type 1: opens its range and nothing beyond", type1_opens_a_range },
 	{ "B.9 type 1: only the rights it was bound with", type1_keeps_its_rights },
 	{ "B.9 type 1: a new bind changes the key, length 0 unbinds", type1_rebinds_and_unbinds },
 	{ "B.9 a region with a bound window is not deregistered", region_with_a_window_stays },
+	{ "B.9 a region with a bound window is not changed", region_with_a_window_is_not_changed },
+	{ "B.9 LOCAL_WRITE among the rights of a window is ignored", local_right_is_ignored },
 	{ "B.5 bind without the MW_BIND right: EINVAL or MW_BIND_ERR, QP to ERR",
 	  bind_needs_the_right },
 	{ "B.5 bind beyond the region: MW_BIND_ERR, QP to ERR", bind_stays_in_the_region },

@@ -1,52 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The rules again between two processes, and the death of one. */
+#include <stdatomic.h>
 #include "test/conform/remote.h"
 
 static const uint32_t sizes[] = {
-	1,    8,    39,	  40,	41,   64,    100,   1000,  1023,   1024,
+	1,    8,    39,	  40,	41,   48,    49,    64,	  100,	111,  112,   113,   1000,  1023,   1024,
 	4096, 5000, 8191, 8192, 8193, 12288, 30000, 65535, BUFFER,
 };
 
-static void messages_there(void)
+static void sizes_there(void)
 {
 	struct side here;
 	struct remote peer;
-	uint32_t length;
-	size_t i;
 
 	if (!remote_open(&peer, &here, NULL))
 		return;
-	for (i = 0; i < COUNT(sizes); i++) {
-		pattern_fill(here.buffer, sizes[i], (unsigned)i);
-		CU_ASSERT_EQUAL(remote_post_recv(&peer, i, 0, BUFFER), 0);
-		CU_ASSERT_EQUAL(post_send(&here, i, 0, sizes[i], IBV_SEND_SIGNALED), 0);
-		CU_ASSERT_TRUE(completes(here.scq, i, IBV_WC_SUCCESS, NULL));
-		CU_ASSERT_TRUE(remote_completes_recv(&peer, i, IBV_WC_SUCCESS, &length));
-		CU_ASSERT_EQUAL(length, sizes[i]);
-		CU_ASSERT_TRUE(remote_holds(&peer, 0, sizes[i], (unsigned)i));
-	}
+	messages_there(&here, &peer, sizes, COUNT(sizes));
 	remote_close(&peer);
 	side_close(&here);
 }
 
-static void messages_back(void)
+static void sizes_back(void)
 {
-	struct ibv_wc wc;
 	struct side here;
 	struct remote peer;
-	size_t i;
 
 	if (!remote_open(&peer, &here, NULL))
 		return;
-	for (i = 0; i < COUNT(sizes); i++) {
-		remote_fill(&peer, 0, sizes[i], (unsigned)i);
-		CU_ASSERT_EQUAL(post_recv(&here, i, 0, BUFFER), 0);
-		CU_ASSERT_EQUAL(remote_post_send(&peer, i, 0, sizes[i]), 0);
-		CU_ASSERT_TRUE(completes(here.rcq, i, IBV_WC_SUCCESS, &wc));
-		CU_ASSERT_EQUAL(wc.byte_len, sizes[i]);
-		CU_ASSERT_TRUE(pattern_holds(here.buffer, sizes[i], (unsigned)i));
-		CU_ASSERT_TRUE(remote_completes_send(&peer, i, IBV_WC_SUCCESS));
-	}
+	messages_back(&here, &peer, sizes, COUNT(sizes));
 	remote_close(&peer);
 	side_close(&here);
 }
@@ -75,27 +56,14 @@ static void remote_does_nothing(void)
 	side_close(&here);
 }
 
-static void writes_and_reads(void)
+static void sizes_written_and_read(void)
 {
 	struct side here;
 	struct remote peer;
-	size_t i;
 
 	if (!remote_open(&peer, &here, NULL))
 		return;
-	for (i = 0; i < COUNT(sizes); i++) {
-		uint32_t half = sizes[i] / 2 + 1;
-
-		pattern_fill(here.buffer, half, (unsigned)i);
-		CU_ASSERT_EQUAL(post_rdma(&here, IBV_WR_RDMA_WRITE, 1, 0, half, &peer.side, 3, 0),
-				0);
-		CU_ASSERT_EQUAL(post_rdma(&here, IBV_WR_RDMA_READ, 2, BUFFER / 2 - 3, half,
-					  &peer.side, 3, IBV_SEND_SIGNALED),
-				0);
-		CU_ASSERT_TRUE(completes(here.scq, 2, IBV_WC_SUCCESS, NULL));
-		CU_ASSERT_TRUE(pattern_holds(here.buffer + BUFFER / 2 - 3, half, (unsigned)i));
-		CU_ASSERT_TRUE(remote_holds(&peer, 3, half, (unsigned)i));
-	}
+	writes_and_reads(&here, &peer, sizes, COUNT(sizes));
 	remote_close(&peer);
 	side_close(&here);
 }
@@ -128,7 +96,8 @@ static void add_from_everywhere(struct side *here, struct remote *peer, struct s
 	}
 	CU_ASSERT_TRUE(remote_add_end(peer));
 	CU_ASSERT_TRUE(remote_add_end(other));
-	CU_ASSERT_EQUAL(*word, 3 * ADDITIONS);
+	/* what orders this after the last addition went through the others, unseen by sanitizers */
+	CU_ASSERT_EQUAL(atomic_load((_Atomic(uint64_t) *)word), 3 * ADDITIONS);
 	CU_ASSERT_EQUAL(ibv_dereg_mr(again), 0);
 	CU_ASSERT_EQUAL(ibv_dereg_mr(target.mr), 0);
 	pair_close(&pair);
@@ -301,6 +270,59 @@ static void shared_queue_there(void)
 	side_close(&here);
 }
 
+#define FEW  8
+#define ROOM 8000
+
+static uint32_t numbered_length(uint64_t n)
+{
+	static const uint32_t lengths[] = { 20, ROOM - 1, 100 };
+
+	return lengths[n % COUNT(lengths)];
+}
+
+static int send_numbered(struct side *here, uint64_t n)
+{
+	uint32_t at = (uint32_t)n % FEW * ROOM;
+
+	pattern_fill(here->buffer + at, numbered_length(n), (unsigned)n);
+	return post_send(here, n, at, numbered_length(n), IBV_SEND_SIGNALED);
+}
+
+/* What waits in an SRQ, has arrived and is on its way stays in order while the SRQ grows there. */
+static void srq_grows_there(void)
+{
+	struct side here;
+	struct remote peer;
+	uint64_t posted = 0, sent = 0, seen = 0;
+	uint32_t length;
+
+	if (!(device_attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE) || device_is_rxe) {
+		skip("no resizing of shared receive queues");
+		return;
+	}
+	if (!remote_open(&peer, &here,
+			 &(struct pair_options){ .srq_wr = FEW, .retry_none = true, .timeout = 1 }))
+		return;
+	for (uint32_t size = FEW; size <= 256; size *= 2) {
+		for (; posted < seen + size; posted++)
+			CU_ASSERT_EQUAL(remote_post_srq(&peer, posted, posted % FEW * ROOM, ROOM), 0);
+		for (; sent < seen + FEW / 2; sent++)
+			CU_ASSERT_EQUAL(send_numbered(&here, sent), 0);
+		CU_ASSERT_TRUE(remote_srq_grow(&peer, 2 * size));
+		for (; sent < seen + FEW; sent++)
+			CU_ASSERT_EQUAL(send_numbered(&here, sent), 0);
+		for (; seen < sent; seen++) {
+			CU_ASSERT_TRUE(completes(here.scq, seen, IBV_WC_SUCCESS, NULL));
+			CU_ASSERT_TRUE(remote_completes_recv(&peer, seen, IBV_WC_SUCCESS, &length));
+			CU_ASSERT_EQUAL(length, numbered_length(seen));
+			CU_ASSERT_TRUE(remote_holds(&peer, (uint32_t)seen % FEW * ROOM, length,
+						    (unsigned)seen));
+		}
+	}
+	remote_close(&peer);
+	side_close(&here);
+}
+
 static void destroyed_there(void)
 {
 	struct side here;
@@ -370,11 +392,11 @@ static void others_live_on(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.2 two processes: messages of each size", messages_there },
-	{ "B.2 two processes: messages of each size, the other way", messages_back },
+	{ "B.2 two processes: messages of each size", sizes_there },
+	{ "B.2 two processes: messages of each size, the other way", sizes_back },
 	{ "B.2 two processes: sends complete while the receiver does nothing",
 	  remote_does_nothing },
-	{ "B.3 two processes: writes and reads of each size", writes_and_reads },
+	{ "B.3 two processes: writes and reads of each size", sizes_written_and_read },
 	{ "B.8 atomics from several processes on one word", atomics_from_everywhere },
 	{ "B.7 two processes: a sleeper is woken", remote_is_woken },
 	{ "B.4 two processes: a send waits for its receive", receiver_is_late },
@@ -384,6 +406,7 @@ static const struct unit_test tests[] = {
 	{ "B.5 two processes: memory is gone: pinned pages take it, or REM_OP_ERR, QP_FATAL",
 	  memory_is_gone },
 	{ "B.6 two processes: SRQ, limit, last WQE", shared_queue_there },
+	{ "B.6 two processes: SRQ resized between messages", srq_grows_there },
 	{ "B.4 two processes: QP destroyed", destroyed_there },
 	{ "B.14 the peer is killed: what waits ends with RETRY_EXC_ERR", remote_dies },
 	{ "B.4 an idle QP does not notice a dead peer, the next request does", idle_peer_dies },

@@ -229,6 +229,29 @@ static void compare_and_swap(void)
 	pair_close(&pair);
 }
 
+/* A fenced send carries what the read before it brought. */
+static void fence_waits_for_reads(void)
+{
+	struct pair pair;
+	uint64_t i;
+
+	if (!pair_open(&pair, NULL))
+		return;
+	for (i = 0; i < 20; i++) {
+		memset(pair.b.buffer, (int)i + 1, 4096);
+		memset(pair.a.buffer, 0, 4096);
+		CU_ASSERT_EQUAL(post_recv(&pair.b, i, 8192, 4096), 0);
+		CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_READ, i, 0, 4096, &pair.b, 0, 0), 0);
+		CU_ASSERT_EQUAL(post_send(&pair.a, i, 0, 4096, IBV_SEND_SIGNALED | IBV_SEND_FENCE),
+				0);
+		CU_ASSERT_TRUE(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+		CU_ASSERT_TRUE(completes(pair.b.rcq, i, IBV_WC_SUCCESS, NULL));
+		CU_ASSERT_TRUE(pair.b.buffer[8192] == (char)(i + 1) &&
+			       pair.b.buffer[8192 + 4095] == (char)(i + 1));
+	}
+	pair_close(&pair);
+}
+
 static const struct unit_test tests[] = {
 	{ "B.3 a write lands where it should and nowhere else", write_lands },
 	{ "B.2 a read fetches; byte_len is the total", read_fetches },
@@ -240,6 +263,7 @@ static const struct unit_test tests[] = {
 	{ "B.3 gathered writes, scattered reads", scatter_and_gather },
 	{ "B.8 fetch and add returns the old value", fetch_and_add },
 	{ "B.8 compare and swap swaps only an equal value", compare_and_swap },
+	{ "B.2 fence: what reads brought is there before the fenced request", fence_waits_for_reads },
 };
 
 CONFORM_MAIN("conform_rdma", tests)

@@ -140,10 +140,48 @@ static void fill_pattern(char *buffer, uint32_t length, unsigned seed)
 		buffer[i] = (char)(seed + i * 7 + (i >> 8));
 }
 
+/* Longer than a device puts beside its headers, cut at other places there than here. */
+static void gather_and_scatter_more(void)
+{
+	struct ibv_sge from[2], to[3];
+	struct ibv_send_wr swr = {
+		.sg_list = from,
+		.num_sge = 2,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *sbad;
+	struct ibv_recv_wr rwr = { .sg_list = to, .num_sge = 3 }, *rbad;
+	struct pair pair;
+	uintptr_t a, b;
+
+	if (!pair_open(&pair, NULL))
+		return;
+	a = (uintptr_t)pair.a.buffer;
+	b = (uintptr_t)pair.b.buffer;
+	for (uint32_t length = 60; length <= 130; length += 10) {
+		uint32_t first = length - 50;
+
+		fill_pattern(pair.a.buffer, length, length);
+		memset(pair.b.buffer, 0, 200);
+		from[0] = (struct ibv_sge){ a, first, pair.a.mr->lkey };
+		from[1] = (struct ibv_sge){ a + first, 50, pair.a.mr->lkey };
+		to[0] = (struct ibv_sge){ b, 45, pair.b.mr->lkey };
+		to[1] = (struct ibv_sge){ b + 45, 4, pair.b.mr->lkey };
+		to[2] = (struct ibv_sge){ b + 49, 151, pair.b.mr->lkey };
+		CU_ASSERT_EQUAL(ibv_post_recv(pair.b.qp, &rwr, &rbad), 0);
+		CU_ASSERT_EQUAL(ibv_post_send(pair.a.qp, &swr, &sbad), 0);
+		CU_ASSERT_TRUE(completes(pair.b.rcq, 0, IBV_WC_SUCCESS, NULL));
+		CU_ASSERT_TRUE(completes(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
+		CU_ASSERT_EQUAL(memcmp(pair.a.buffer, pair.b.buffer, length), 0);
+		CU_ASSERT_EQUAL(pair.b.buffer[length], 0);
+	}
+	pair_close(&pair);
+}
+
 static void each_size(void)
 {
 	static const uint32_t sizes[] = {
-		1,    7,    8,	  39,	40,   41,   63,	  64,	65,    255,   256,   1023,
+		1,    7,    8,	  39,	40,   41,   48,	  49,	63,   64,   65,	  111,	112,  113,  255,   256,   1023,
 		1024, 1025, 4095, 4096, 4097, 8191, 8192, 8193, 16384, 32767, 65535, BUFFER,
 	};
 	struct ibv_wc wc;
@@ -281,6 +319,7 @@ static const struct unit_test tests[] = {
 	{ "B.2 the receive tells opcode, length and QP", receive_tells_the_length },
 	{ "B.2 SEND_WITH_IMM carries its word", immediate_data },
 	{ "B.2 gather and scatter", gather_and_scatter },
+	{ "B.2 gather and scatter around the header", gather_and_scatter_more },
 	{ "B.2 messages of each size arrive whole and touch nothing else", each_size },
 	{ "A.9 a message of 9 MiB", large_message },
 	{ "B.2 sends complete while the receiver does nothing",

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Shared receive queues. */
+#include <pthread.h>
+#include <sched.h>
 #include "test/conform/conform.h"
 
 #define ROOM 16
@@ -278,6 +280,112 @@ static void resize_keeps_the_contents(void)
 	pair_close(&pair);
 }
 
+static bool resizes(void)
+{
+	if (device_attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE && !device_is_rxe)
+		return true;
+	skip("no resizing of shared receive queues");
+	return false;
+}
+
+/* Also what is refused changes nothing. */
+static void resize_is_checked(void)
+{
+	struct ibv_srq_attr attr = { .max_wr = (uint32_t)device_attr.max_srq_wr + 1 }, now;
+	struct pair pair;
+
+	if (!resizes() || !open_shared(&pair))
+		return;
+	CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	attr.max_wr = 0;
+	CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	attr.max_wr = 2 * ROOM;
+	attr.srq_limit = 2 * ROOM + 1;
+	CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+	CU_ASSERT_EQUAL(ibv_query_srq(pair.b.srq, &now), 0);
+	CU_ASSERT_EQUAL(now.max_wr, ROOM);
+	attr.srq_limit = 2 * ROOM;
+	CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	CU_ASSERT_EQUAL(ibv_query_srq(pair.b.srq, &now), 0);
+	CU_ASSERT_TRUE(now.max_wr >= 2 * ROOM);
+	CU_ASSERT_EQUAL(now.srq_limit, 2 * ROOM);
+	attr.max_wr = ROOM;		/* less than the limit that is armed */
+	CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	pair_close(&pair);
+}
+
+static void resize_keeps_what_arrived(void)
+{
+	struct ibv_srq_attr attr = { .max_wr = ROOM };
+	struct second second;
+	struct ibv_wc wc;
+	struct pair pair;
+	uint64_t next = 0, i;
+
+	if (!resizes() || !open_shared(&pair))
+		return;
+	if (open_second(&second, &pair)) {
+		for (i = 0; i < ROOM; i++)
+			CU_ASSERT_EQUAL(post_srq(&pair.b, i, (uint32_t)i * 8, 8), 0);
+		for (; attr.max_wr <= 32 * ROOM; attr.max_wr *= 2) {
+			for (i = next; i < next + 5; i++)
+				CU_ASSERT_TRUE(send_one(i % 2 ? &pair.a : &second.a, i));
+			CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_MAX_WR), 0);
+			for (i = next; i < next + 5; i++) {
+				CU_ASSERT_TRUE(poll_one(pair.b.rcq, &wc));
+				CU_ASSERT_EQUAL(wc.status, IBV_WC_SUCCESS);
+				CU_ASSERT_TRUE(wc.wr_id >= next && wc.wr_id < next + 5);
+			}
+			for (next += 5; i < next + 5; i++)
+				CU_ASSERT_EQUAL(post_srq(&pair.b, i + ROOM - 5, 0, 8), 0);
+		}
+	}
+	close_second(&second);
+	pair_close(&pair);
+}
+
+static void *grow(void *arg)
+{
+	struct ibv_srq *srq = arg;
+	struct ibv_srq_attr attr = { .max_wr = 2 * ROOM };
+	uint32_t last = (uint32_t)device_attr.max_srq_wr < 2048 ?
+				(uint32_t)device_attr.max_srq_wr : 2048;
+
+	for (; attr.max_wr <= last; attr.max_wr *= 2) {
+		if (ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR))
+			return NULL;
+		sched_yield();
+	}
+	return arg;
+}
+
+/* Each message is received once, in order, whatever moves under it. */
+static void resize_under_traffic(void)
+{
+	struct pair pair;
+	pthread_t thread;
+	void *good;
+	uint64_t posted, seen;
+
+	if (!resizes())
+		return;
+	for (int round = 0; round < 4; round++) {
+		if (!open_shared(&pair))
+			return;
+		for (posted = 0; posted < ROOM; posted++)
+			CU_ASSERT_EQUAL(post_srq(&pair.b, posted, 0, 8), 0);
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, grow, pair.b.srq), 0);
+		for (seen = 0; seen < 3000; seen++) {
+			CU_ASSERT_TRUE_FATAL(send_one(&pair.a, seen));
+			CU_ASSERT_TRUE_FATAL(completes(pair.b.rcq, seen, IBV_WC_SUCCESS, NULL));
+			CU_ASSERT_EQUAL(post_srq(&pair.b, posted++, 0, 8), 0);
+		}
+		CU_ASSERT_EQUAL(pthread_join(thread, &good), 0);
+		CU_ASSERT_PTR_EQUAL(good, pair.b.srq);
+		pair_close(&pair);
+	}
+}
+
 static void error_leaves_the_queue_alone(void)
 {
 	struct second second;
@@ -345,6 +453,10 @@ static const struct unit_test tests[] = {
 	  limit_armed_too_late },
 	{ "B.6 limit above the size: EINVAL", limit_is_in_range },
 	{ "B.6 resize keeps what is posted", resize_keeps_the_contents },
+	{ "B.6 resize beyond the limits, or below what is posted or armed: EINVAL",
+	  resize_is_checked },
+	{ "B.6 resize keeps what has arrived", resize_keeps_what_arrived },
+	{ "B.6 resize while messages come and go", resize_under_traffic },
 	{ "B.6 QP to ERR: nothing is flushed, QP_LAST_WQE_REACHED", error_leaves_the_queue_alone },
 	{ "B.6 destroy in use: EBUSY; requests outlive a QP", destroy_leaves_the_queue_alone },
 	{ "B.6 an empty queue is RNR, a post resumes the sender", empty_queue_is_not_ready },

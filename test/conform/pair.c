@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Two RC queue pairs of this process, each with its own PD, CQs and memory, connected. */
+/* Two queue pairs of this process, each with its own PD, CQs and memory, connected. */
 #include <stdlib.h>
 #include "test/conform/conform.h"
 
@@ -35,7 +35,8 @@ void rtr_attr(struct ibv_qp_attr *attr, int *mask, uint32_t peer,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = peer,
 		.max_dest_rd_atomic = options->no_dest_rd_atomic ? 0 : 1,
-		.min_rnr_timer = (uint8_t)or_default(options->min_rnr_timer, 12),
+		.min_rnr_timer = options->min_rnr_timer_none
+					 ? 0 : (uint8_t)or_default(options->min_rnr_timer, 12),
 		.ah_attr = {
 			.is_global = 1,
 			.dlid = port.lid,
@@ -45,8 +46,11 @@ void rtr_attr(struct ibv_qp_attr *attr, int *mask, uint32_t peer,
 			.grh.hop_limit = 1,
 		},
 	};
-	*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	*mask = IBV_QP_STATE;
+	if (options->type != IBV_QPT_UD)
+		*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (!options->type || options->type == IBV_QPT_RC)
+		*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 }
 
 int make_rtr(struct ibv_qp *qp, uint32_t peer, const struct pair_options *options)
@@ -68,8 +72,10 @@ void rts_attr(struct ibv_qp_attr *attr, int *mask, const struct pair_options *op
 			options->rnr_retry_none ? 0 : (uint8_t)or_default(options->rnr_retry, 7),
 		.max_rd_atomic = options->no_rd_atomic ? 0 : 1,
 	};
-	*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+	if (!options->type || options->type == IBV_QPT_RC)
+		*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			 IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
 int make_rts(struct ibv_qp *qp, const struct pair_options *options)
@@ -119,7 +125,7 @@ static bool side_open_qp(struct side *side, const struct pair_options *options)
 		.send_cq = side->scq,
 		.recv_cq = side->rcq,
 		.srq = side->srq,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = options->type ? options->type : IBV_QPT_RC,
 		.sq_sig_all = options->signal_all,
 		.cap = {
 			.max_send_wr = or_default(options->send_wr, 16),
@@ -163,6 +169,7 @@ bool side_release(struct side *side)
 	/* no short cut: what can be freed is freed */
 	bool good = !side->qp || !ibv_destroy_qp(side->qp);
 
+	good &= !side->ah || !ibv_destroy_ah(side->ah);
 	good &= !side->srq || !ibv_destroy_srq(side->srq);
 	good &= !side->scq || !ibv_destroy_cq(side->scq);
 	good &= !side->rcq || !ibv_destroy_cq(side->rcq);
@@ -179,14 +186,40 @@ void side_close(struct side *side)
 	CU_ASSERT_TRUE(side_release(side));
 }
 
-static bool connect_to(struct ibv_qp *qp, struct ibv_qp *peer, const struct pair_options *options)
+static int access_of(const struct pair_options *options)
 {
-	int access = options->no_qp_access ? 0
-		     : options->qp_access  ? options->qp_access
-					   : REMOTE_ALL;
+	return options->no_qp_access ? 0 : options->qp_access ? options->qp_access : REMOTE_ALL;
+}
 
-	return !make_init(qp, access) && !make_rtr(qp, peer->qp_num, options) &&
-	       !make_rts(qp, options);
+void init_attr(struct ibv_qp_attr *attr, int *mask, const struct pair_options *options)
+{
+	bool datagrams = options->type == IBV_QPT_UD;
+
+	*attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qkey = datagrams ? QKEY : 0,
+		.qp_access_flags = datagrams ? 0 : (unsigned)access_of(options),
+	};
+	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		(datagrams ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+}
+
+bool side_connect(struct side *side, uint32_t peer, const struct pair_options *options)
+{
+	struct ibv_qp_attr attr;
+	int mask;
+
+	init_attr(&attr, &mask, options);
+	if (ibv_modify_qp(side->qp, &attr, mask) || make_rtr(side->qp, peer, options) ||
+	    make_rts(side->qp, options))
+		return false;
+	side->peer = peer;
+	if (options->type != IBV_QPT_UD)
+		return true;
+	rtr_attr(&attr, &mask, peer, options);
+	side->ah = ibv_create_ah(side->pd, &attr.ah_attr);
+	return side->ah;
 }
 
 bool pair_open(struct pair *pair, const struct pair_options *options)
@@ -198,8 +231,8 @@ bool pair_open(struct pair *pair, const struct pair_options *options)
 	*pair = (struct pair){ 0 };
 	good = side_open(&pair->a, options, false) &&
 	       side_open(&pair->b, options, options->srq_wr) &&
-	       connect_to(pair->a.qp, pair->b.qp, options) &&
-	       connect_to(pair->b.qp, pair->a.qp, options);
+	       side_connect(&pair->a, pair->b.qp->qp_num, options) &&
+	       side_connect(&pair->b, pair->a.qp->qp_num, options);
 	CU_ASSERT_TRUE(good);
 	if (!good)
 		pair_close(pair);

@@ -27,6 +27,7 @@ enum op {
 	OP_ARM,
 	OP_EVENT,
 	OP_LIMIT,
+	OP_GROW,
 	OP_UNMAP,
 	OP_DEREGISTER,
 	OP_DESTROY_QP,
@@ -46,12 +47,16 @@ struct answer {
 	uint64_t buffer;
 };
 
+/*
+ * By atomic stores: a thread of the device may read it next, and what puts the two in order is the
+ * way through the peer, of which the thread sanitizer knows nothing.
+ */
 void pattern_fill(char *to, uint32_t length, unsigned seed)
 {
 	uint32_t i;
 
 	for (i = 0; i < length; i++)
-		to[i] = (char)(seed + i * 7 + (i >> 8));
+		__atomic_store_n(&to[i], (char)(seed + i * 7 + (i >> 8)), __ATOMIC_RELAXED);
 }
 
 bool pattern_holds(const char *at, uint32_t length, unsigned seed)
@@ -111,6 +116,13 @@ static int64_t serve_limit(const struct command *c)
 	return !ibv_modify_srq(own.srq, &attr, IBV_SRQ_LIMIT);
 }
 
+static int64_t serve_grow(const struct command *c)
+{
+	struct ibv_srq_attr attr = { .max_wr = c->length };
+
+	return !ibv_modify_srq(own.srq, &attr, IBV_SRQ_MAX_WR);
+}
+
 /* The pages inside the buffer; side_close frees it, so what is left of it must stay. */
 static int64_t serve_unmap(void)
 {
@@ -140,7 +152,6 @@ static int64_t serve_destroy_qp(void)
 
 static int64_t serve(const struct command *c, struct answer *a)
 {
-	int access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	struct ibv_wc wc = { 0 };
 	int64_t good;
 
@@ -148,9 +159,7 @@ static int64_t serve(const struct command *c, struct answer *a)
 	case OP_OPEN:
 		return serve_open(c, a);
 	case OP_CONNECT:
-		return !make_init(own.qp, access) &&
-		       !make_rtr(own.qp, (uint32_t)c->value, &own_options) &&
-		       !make_rts(own.qp, &own_options);
+		return side_connect(&own, (uint32_t)c->value, &own_options);
 	case OP_RECV:
 		return post_recv(&own, c->wr_id, c->offset, c->length);
 	case OP_SRQ:
@@ -185,6 +194,8 @@ static int64_t serve(const struct command *c, struct answer *a)
 		return serve_event();
 	case OP_LIMIT:
 		return serve_limit(c);
+	case OP_GROW:
+		return serve_grow(c);
 	case OP_UNMAP:
 		return serve_unmap();
 	case OP_DEREGISTER:
@@ -265,7 +276,6 @@ static bool start(struct remote *peer)
 bool remote_open(struct remote *peer, struct side *here, const struct pair_options *options)
 {
 	static const struct pair_options none;
-	int access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	struct answer answer = { 0 };
 	bool good;
 
@@ -280,8 +290,7 @@ bool remote_open(struct remote *peer, struct side *here, const struct pair_optio
 	peer->side = (struct side){
 		.qp = &peer->qp, .mr = &peer->mr, .buffer = (char *)(uintptr_t)answer.buffer,
 	};
-	good = good && !make_init(here->qp, access) && !make_rtr(here->qp, answer.qpn, options) &&
-	       !make_rts(here->qp, options) &&
+	good = good && side_connect(here, answer.qpn, options) &&
 	       ASK(peer, .op = OP_CONNECT, .value = here->qp->qp_num) == true;
 	CU_ASSERT_TRUE(good);
 	if (!good) {
@@ -400,6 +409,11 @@ bool remote_event_comes(struct remote *peer)
 bool remote_srq_limit(struct remote *peer, uint32_t limit)
 {
 	return ASK(peer, .op = OP_LIMIT, .length = limit) == true;
+}
+
+bool remote_srq_grow(struct remote *peer, uint32_t max_wr)
+{
+	return ASK(peer, .op = OP_GROW, .length = max_wr) == true;
 }
 
 int64_t remote_unmap(struct remote *peer)

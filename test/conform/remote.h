@@ -43,10 +43,17 @@ bool remote_holds(struct remote *peer, uint32_t offset, uint32_t length, unsigne
 bool remote_arm(struct remote *peer);
 bool remote_event_comes(struct remote *peer);
 bool remote_srq_limit(struct remote *peer, uint32_t limit);
+bool remote_srq_grow(struct remote *peer, uint32_t max_wr);
 /* No more access to whole pages of the registered memory; the offset of the first or negative. */
 int64_t remote_unmap(struct remote *peer);
 bool remote_deregister(struct remote *peer);
 bool remote_destroy_qp(struct remote *peer);
+
+/* ---- exchange.c: data of these sizes, one after the other, arrive whole ---- */
+void messages_there(struct side *here, struct remote *peer, const uint32_t *sizes, size_t count);
+void messages_back(struct side *here, struct remote *peer, const uint32_t *sizes, size_t count);
+/* At most half a buffer each: written there and read back. */
+void writes_and_reads(struct side *here, struct remote *peer, const uint32_t *sizes, size_t count);
 
 /* The bytes that remote_fill makes, here. */
 void pattern_fill(char *to, uint32_t length, unsigned seed);

@@ -37,6 +37,11 @@ int post_send(struct side *side, uint64_t wr_id, uint32_t offset, uint32_t lengt
 		.send_flags = (unsigned)flags,
 	}, *bad;
 
+	if (side->ah) {
+		wr.wr.ud.ah = side->ah;
+		wr.wr.ud.remote_qpn = side->peer;
+		wr.wr.ud.remote_qkey = QKEY;
+	}
 	return ibv_post_send(side->qp, &wr, &bad);
 }
 
