@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Time: the longest a wait may last, and a watchdog for calls that do not return. */
+/* The longest a wait may last, and a watchdog for calls that do not return. */
 
-#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -14,27 +12,6 @@ enum { GRACE_SECONDS = 20 };
 
 static double limit = 60;
 static bool watching;
-
-uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t clock_after(double seconds)
-{
-	return clock_ns() + (uint64_t)(seconds * 1e9);
-}
-
-void clock_pause_ms(int ms)
-{
-	uint64_t end = clock_after(ms / 1000.0), now;
-
-	while ((now = clock_ns()) < end)
-		poll(NULL, 0, (int)((end - now + 999999) / 1000000));
-}
 
 void wait_limit_set(double seconds)
 {

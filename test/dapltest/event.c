@@ -5,35 +5,10 @@
 
 #include "tool.h"
 
-bool event_look(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found)
-{
-	DAT_RETURN ret = dat_evd_dequeue(evd, event);
-
-	*found = ret == DAT_SUCCESS;
-	return dat_is(ret, DAT_QUEUE_EMPTY) || dat_ok(ret, "dat_evd_dequeue");
-}
-
-/* DAT counts in microseconds of 32 bits, all ones meaning for ever. */
-static DAT_TIMEOUT timeout_left(uint64_t deadline)
-{
-	uint64_t now = clock_ns(), us = now < deadline ? (deadline - now + 999) / 1000 : 0;
-
-	return us < DAT_TIMEOUT_INFINITE ? (DAT_TIMEOUT)us : DAT_TIMEOUT_INFINITE - 1;
-}
-
 static bool await_asleep(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found)
 {
-	uint64_t deadline = clock_after(wait_limit());
-	DAT_COUNT more;
-	DAT_RETURN ret;
-
 	watchdog_feed();
-	do {
-		ret = dat_evd_wait(evd, timeout_left(deadline), 1, event, &more);
-	} while (dat_is(ret, DAT_INTERRUPTED_CALL) && clock_ns() < deadline);
-	*found = ret == DAT_SUCCESS;
-	return dat_is(ret, DAT_TIMEOUT_EXPIRED) || dat_is(ret, DAT_INTERRUPTED_CALL) ||
-	       dat_ok(ret, "dat_evd_wait");
+	return event_await_until(evd, clock_after(wait_limit()), event, found);
 }
 
 /* The first looks need no clock: what is timed should not pay for its own deadline. */

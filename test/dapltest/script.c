@@ -16,42 +16,51 @@ static bool line_split(char *line, char **words, int *count)
 
 	if (comment)
 		*comment = '\0';
-	for (word = strtok_r(line, " \t\r\n", &place); word;
-	     word = strtok_r(NULL, " \t\r\n", &place)) {
+	for (word = strtok_r(line, " \t\r", &place); word; word = strtok_r(NULL, " \t\r", &place)) {
 		if (*count > WORDS_MAX) {
 			complain("Error: more than %d words in the script", WORDS_MAX);
 			return false;
 		}
-		words[*count] = strdup(word);
-		if (!words[*count])
-			return false;
-		++*count;
+		words[(*count)++] = word;
 	}
 	return true;
 }
 
-/* The words live as long as the program, as arguments do. */
-char **script_words(const char *path, const char *program, int *count)
+static bool text_read(const char *path, char **text)
 {
-	static char *words[WORDS_MAX + 2];
 	FILE *file = fopen(path, "r");
 	size_t size = 0;
-	char *line = NULL;
-	bool ok = true;
+	ssize_t length;
+	bool ok;
 
 	if (!file) {
 		complain("Error: cannot open %s: %s", path, strerror(errno));
-		return NULL;
+		return false;
 	}
+	/* all of it, for there is no such byte in words */
+	length = getdelim(text, &size, '\0', file);
+	if (length < 0 && *text)
+		**text = '\0';
+	ok = !ferror(file);
+	if (!ok)
+		complain("Error: cannot read %s: %s", path, strerror(errno));
+	fclose(file);
+	return ok;
+}
+
+/* The words live as long as the program, as arguments do: they stand in the text of the file. */
+char **script_words(const char *path, const char *program, int *count)
+{
+	static char *words[WORDS_MAX + 2], *text;
+	char *line, *place;
+
+	if (!text_read(path, &text))
+		return NULL;
 	words[0] = (char *)(uintptr_t)program;
 	*count = 1;
-	while (ok && getline(&line, &size, file) >= 0)
-		ok = line_split(line, words, count);
-	if (ferror(file)) {
-		complain("Error: cannot read %s", path);
-		ok = false;
-	}
-	free(line);
-	fclose(file);
-	return ok ? words : NULL;
+	for (line = text ? strtok_r(text, "\n", &place) : NULL; line;
+	     line = strtok_r(NULL, "\n", &place))
+		if (!line_split(line, words, count))
+			return NULL;
+	return words;
 }

@@ -4,32 +4,19 @@
 #ifndef TOOL_H
 #define TOOL_H
 
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
-#include <dat2/udat.h>
+#include "test/common/common.h"
 
-/* output.c: progress goes to stdout, failures to stderr, one whole line at a time */
+/* output.c: progress goes to stdout, failures, by complain(), to stderr, one whole line at a time */
 void output_verbose(int level);
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void detail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* codes.c: DAT codes in words */
-bool dat_ok(DAT_RETURN ret, const char *call);
-bool dat_is(DAT_RETURN ret, DAT_RETURN_TYPE type);
-const char *dat_text(DAT_RETURN ret, char text[128]);
-const char *event_name(DAT_EVENT_NUMBER number);
-const char *dto_status_name(DAT_DTO_COMPLETION_STATUS status);
 
 /* clock.c */
-uint64_t clock_ns(void);
-uint64_t clock_after(double seconds);
-void clock_pause_ms(int ms);
 void wait_limit_set(double seconds);
 double wait_limit(void);
 void watchdog_start(void);
@@ -48,12 +35,6 @@ void gate_init(struct gate *g, int threads);
 void gate_destroy(struct gate *g);
 bool gate_pass(struct gate *g, bool ok);
 
-/* address.c */
-enum { ADDRESS_TEXT = 64 };
-
-const char *address_text(const struct sockaddr *sa, char text[ADDRESS_TEXT]);
-bool address_resolve(const char *host, int family, struct sockaddr_storage *found);
-
 /* event.c */
 struct dto {
 	DAT_EP_HANDLE ep;
@@ -62,7 +43,6 @@ struct dto {
 	const char *what;
 };
 
-bool event_look(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found);
 bool event_await(DAT_EVD_HANDLE evd, bool poll, const char *what, DAT_EVENT *event);
 bool event_await_for_ever(DAT_EVD_HANDLE evd, DAT_EVENT *event);
 bool dto_await(DAT_EVD_HANDLE evd, bool poll, const struct dto *want);

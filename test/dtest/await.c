@@ -5,41 +5,6 @@
 
 #include "tool.h"
 
-/* The type alone decides: the code for "nothing there" comes with and without the error class. */
-static bool is(DAT_RETURN ret, DAT_RETURN_TYPE type)
-{
-	return DAT_GET_TYPE(ret) == (DAT_RETURN)type;
-}
-
-bool event_look(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found)
-{
-	DAT_RETURN ret = dat_evd_dequeue(evd, event);
-
-	*found = ret == DAT_SUCCESS;
-	return is(ret, DAT_QUEUE_EMPTY) || dat_ok(ret, "dat_evd_dequeue");
-}
-
-/* DAT counts in microseconds of 32 bits, all ones meaning for ever. */
-static DAT_TIMEOUT timeout_left(uint64_t deadline)
-{
-	uint64_t now = clock_ns(), us = now < deadline ? (deadline - now + 999) / 1000 : 0;
-
-	return us < DAT_TIMEOUT_INFINITE ? (DAT_TIMEOUT)us : DAT_TIMEOUT_INFINITE - 1;
-}
-
-static bool await_asleep(DAT_EVD_HANDLE evd, uint64_t deadline, DAT_EVENT *event, bool *found)
-{
-	DAT_COUNT more;
-	DAT_RETURN ret;
-
-	do {
-		ret = dat_evd_wait(evd, timeout_left(deadline), 1, event, &more);
-	} while (is(ret, DAT_INTERRUPTED_CALL) && !clock_passed(deadline));
-	*found = ret == DAT_SUCCESS;
-	return is(ret, DAT_TIMEOUT_EXPIRED) || is(ret, DAT_INTERRUPTED_CALL) ||
-	       dat_ok(ret, "dat_evd_wait");
-}
-
 /* The first looks need no clock: a ping-pong should not pay for its own deadline. */
 static bool await_polling(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, DAT_EVENT *event,
 			  bool *found)
@@ -84,8 +49,8 @@ static bool await_notified(struct waiter *w, DAT_EVD_HANDLE evd, uint64_t deadli
 			return true;
 		w->polls++;
 		ret = dat_cno_wait(w->cno, left < second ? left : second, &hint);
-		if (!is(ret, DAT_QUEUE_EMPTY) && !is(ret, DAT_TIMEOUT_EXPIRED) &&
-		    !is(ret, DAT_INTERRUPTED_CALL) && !dat_ok(ret, "dat_cno_wait"))
+		if (!dat_is(ret, DAT_QUEUE_EMPTY) && !dat_is(ret, DAT_TIMEOUT_EXPIRED) &&
+		    !dat_is(ret, DAT_INTERRUPTED_CALL) && !dat_ok(ret, "dat_cno_wait"))
 			return false;
 	}
 }
@@ -97,7 +62,7 @@ static bool await_blocking(struct waiter *w, DAT_EVD_HANDLE evd, double seconds,
 
 	watchdog_set(seconds);
 	return w->mode == WAIT_CNO ? await_notified(w, evd, deadline, event, found)
-				   : await_asleep(evd, deadline, event, found);
+				   : event_await_until(evd, deadline, event, found);
 }
 
 bool event_await_silent(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, DAT_EVENT *event,

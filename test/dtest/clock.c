@@ -1,33 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Deadlines, a watchdog for calls that never return, and the processor to run on. */
+/* What is left of a deadline, a watchdog for calls that never return, and the processor to run on. */
 
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tool.h"
-
-uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t clock_after(double seconds)
-{
-	return clock_ns() + (uint64_t)(seconds * 1e9);
-}
-
-bool clock_passed(uint64_t deadline)
-{
-	return clock_ns() >= deadline;
-}
 
 /* Rounded up, so that a caller which polls with it does not spin through the last millisecond. */
 int clock_left_ms(uint64_t deadline)
@@ -43,14 +23,6 @@ int clock_left_ms(uint64_t deadline)
 double clock_us_since(uint64_t start)
 {
 	return (double)(clock_ns() - start) / 1000.0;
-}
-
-void clock_pause_ms(int ms)
-{
-	uint64_t end = clock_after(ms / 1000.0);
-
-	while (!clock_passed(end))
-		poll(NULL, 0, clock_left_ms(end));
 }
 
 static void watchdog_bark(int signal)

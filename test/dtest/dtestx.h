@@ -64,6 +64,7 @@ struct x_test {
 
 	DAT_RMR_TRIPLET peer;		/* its target buffer */
 	bool same_make;			/* it is a program like this one */
+	bool word_came;			/* its word for x_barrier */
 	int next_recv;			/* buffer that the next message will come to */
 	uint64_t immed_ns;		/* when the immediate data of both sides was through */
 };
@@ -131,6 +132,7 @@ void x_describe(struct x_test *t, int connection);
 bool x_descriptions_exchange(struct x_test *t);
 bool x_immed(struct x_test *t);
 bool x_barrier(struct x_test *t);
+bool x_word_came(struct x_test *t, const DAT_EVENT *event);
 
 /* dtestx_atomic.c */
 bool x_cmp_swap(struct x_test *t);

@@ -73,8 +73,11 @@ static bool atomic_await(struct x_test *t, int type, uint64_t cookie, uint64_t *
 {
 	DAT_EVENT event;
 
-	if (!x_transfer_await(t, "atomic operation", &event) ||
-	    !x_completion_check(&event, type, sizeof(*original), cookie))
+	do {
+		if (!x_transfer_await(t, "atomic operation", &event))
+			return false;
+	} while (x_word_came(t, &event));
+	if (!x_completion_check(&event, type, sizeof(*original), cookie))
 		return false;
 	memcpy(original, t->atomic.base, sizeof(*original));
 	return true;

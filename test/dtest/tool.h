@@ -7,47 +7,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
-#include <dat2/udat.h>
-#include <dat2/dat_ib_extensions.h>
+#include "test/common/common.h"
 
 enum {
 	EXIT_BAD_OPTION = 244,		/* -12 as a byte, which scripts know */
 	CHANNEL_PORT = 15828,
 	CHANNEL_TRIES = 10,
 	PROVIDER_SIZE = 64,
-	ADDRESS_TEXT = 64,
 };
 
 /*
- * output.c: progress goes to stdout line by line, failures to stderr; both carry the process id,
+ * output.c: progress goes to stdout line by line, failures, by complain(), to stderr; both carry the process id,
  * except for what note() prints.
  */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_result(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_heading(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-bool dat_ok(DAT_RETURN ret, const char *call);
-const char *event_name(DAT_EVENT_NUMBER number);
-const char *dto_status_name(DAT_DTO_COMPLETION_STATUS status);
 
 /* clock.c */
-uint64_t clock_ns(void);
-uint64_t clock_after(double seconds);
-bool clock_passed(uint64_t deadline);
 int clock_left_ms(uint64_t deadline);
 double clock_us_since(uint64_t start);
-void clock_pause_ms(int ms);
 void watchdog_set(double seconds);
 void watchdog_stop(void);
 bool cpu_pin(int cpu);
-
-/* address.c */
-const char *address_text(const struct sockaddr *sa, char text[ADDRESS_TEXT]);
-bool address_resolve(const char *host, int family, struct sockaddr_storage *found);
 
 /* await.c */
 enum wait_mode {
@@ -66,7 +50,6 @@ bool event_await(struct waiter *w, DAT_EVD_HANDLE evd, const char *what, double 
 		 DAT_EVENT *event);
 bool event_await_silent(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, DAT_EVENT *event,
 			bool *found);	/* success without an event: time over */
-bool event_look(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found);
 
 /* channel.c: the server tells its address and provider name over TCP before the DAT connection */
 struct channel_news {
