@@ -12,7 +12,7 @@ case ${CC:-} in *clang*) checker= ;; esac	# writes debug information that valgri
 expect() {
 	name=$1 text=$2 line=$3
 	shift 3
-	timeout -k 2 60 $checker "$@" >"$tmp/$name" 2>"$tmp/$name.err"
+	timeout -k 2 "$longest" $checker "$@" >"$tmp/$name" 2>"$tmp/$name.err"
 	status=$?
 	[ $status -eq 1 ] || fail "$name: exit status $status"
 	cat "$tmp/$name.err" >>"$tmp/$name"

@@ -60,6 +60,27 @@ json 'j["dat_conf"] == "'"$tmp"'/dat.conf"' \
 	'entry["other"]["version"] == "1.2" and entry["other"]["thread_safe"] and entry["other"]["status"] != "DAT_SUCCESS"'
 [ "$(grep -c 'dat.conf:4: field 3: missing' "$tmp/err")" -eq 1 ] || fail 'a bad record is not told once'
 
+# The same to read: the file, what loads, and why another one does not.
+run 0
+for words in "$tmp/dat.conf" 'libdaplsoft.so.2' 'No such file' 'dat_provider_init' '127.0.0.1'; do
+	grep -qF "$words" "$tmp/out" || fail "the text does not say $words"
+done
+
+# Each long option is the short one.
+alike() {
+	"$datinfo" $1 >"$tmp/short" 2>/dev/null
+	"$datinfo" $2 >"$tmp/long" 2>/dev/null
+	[ -s "$tmp/long" ] && cmp -s "$tmp/short" "$tmp/long" || fail "$2 is not $1"
+	case $2 in *--json*) python3 -m json.tool "$tmp/long" /dev/null || fail "$2: not JSON" ;; esac
+}
+alike -j --json
+alike -jn '--json --no-open'
+alike -aj '--all --json'
+alike '-j good' '--json good'
+alike -s --settings
+alike -sj '--settings --json'
+alike -h --help
+
 # The same file and entries as libdat2 itself, wherever it finds them.
 for override in "$DAT_OVERRIDE" "$BUILD/dat.conf" "$tmp/absent" "$tmp" none; do
 	if [ "$override" = none ]; then unset DAT_OVERRIDE; else export DAT_OVERRIDE="$override"; fi

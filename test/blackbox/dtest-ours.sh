@@ -2,8 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # dtest between two processes: ours, server and client.
 . test/blackbox/lib.sh
-dtest_pair "$BUILD/bin/dtest" "$BUILD/bin/dtest" -b 65536
-dtest_pair "$BUILD/bin/dtest" "$BUILD/bin/dtest" -b 4096 -p
-dtest_pair "$BUILD/bin/dtest" "$BUILD/bin/dtest" -W -b 1024 -B 200
-dtest_pair "$BUILD/bin/dtest" "$BUILD/bin/dtest" -c -b 65536
-echo 'four runs: default, polling, write ping-pong, notification object'
+dtest_runs "$BUILD/bin/dtest" "$BUILD/bin/dtest"
+dtest_pair "$BUILD/bin/dtest" "$BUILD/bin/dtest" -N -b 4096	# nobody asks the server where it is
+dtest_fails() {
+	"$BUILD/bin/dtest" "$@" >"$tmp/usage" 2>&1
+	[ $? = 244 ] || fail "$* is taken"
+}
+dtest_fails -B 0
+dtest_fails -S 0
+dtest_fails -a
+dtest_fails -z
+echo 'default, polling, ping-pong with and without checks, immediate data, notification object'

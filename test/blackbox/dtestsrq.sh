@@ -16,9 +16,9 @@ srq_pair() {
 }
 
 runs "$ours" "$ours"
-start alone "$ours" -s -P ofa-v2-soft --timeout 0.5
+start alone "$ours" -s -P "$provider" --timeout 0.5
 ! wait "$started" || fail 'a server without a client ends with 0'
-start alone "$ours" -h 127.0.0.1 -P ofa-v2-soft
+start alone "$ours" -h "$address" -P "$provider"
 ! wait "$started" || fail 'a client without a server ends with 0'
 tool_fails() {
 	"$ours" "$@" >"$tmp/usage" 2>&1

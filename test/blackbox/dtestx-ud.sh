@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# Datagrams between two processes: dtestx, ours and the packaged one, each as server and as client; dtestcm and dtestsrq.
+. test/blackbox/lib.sh
+ours=$BUILD/bin/dtestx
+
+# A packaged server listens only after it told the client where: a client that is faster is refused. Nothing outside tells
+# when it listens, so the client comes again.
+meet() {
+	server=$1 client=$2
+	shift 2
+	start server "$server" -P ofa-v2-soft "$@"
+	server_pid=$started
+	within 20 says server 'waiting to snd addr' || fail "$server does not get ready"
+	timeout -k 2 "$longest" "$client" -P ofa-v2-soft -c -h 127.0.0.1 "$@" >"$tmp/client" 2>&1 && return
+	kill "$server_pid"
+	wait "$server_pid"
+	return 1
+}
+
+# datagrams SERVER CLIENT [OPTION...]: both must succeed and say so.
+datagrams() {
+	tries=1
+	until meet "$@"; do
+		[ $1 != "$ours" ] && [ $tries -lt 20 ] || fail "the client fails, $tries times"
+		tries=$((tries + 1))
+	done
+	wait "$server_pid" || fail "the server ended with status $?"
+	for side in server client; do
+		says $side 'UD test PASSED' || fail "the $side did not pass"
+	done
+	within 3 nothing_left || fail 'names of the software device are left'
+}
+
+# One endpoint for all peers, one for each, more of them; with counters.
+runs() {
+	datagrams "$1" "$2" -u
+	datagrams "$1" "$2" -u -m
+	datagrams "$1" "$2" -U 20 -p
+}
+
+runs "$ours" "$ours"
+tool_pair 'listens 15828' 'Connection Test Complete' "$BUILD/bin/dtestcm" "$BUILD/bin/dtestcm" -u -c 40
+tool_pair 'says server ready' 'SRQ Test Complete' "$BUILD/bin/dtestsrq" "$BUILD/bin/dtestsrq" -u
+if has_packaged dtestx; then
+	packaged=$tmp/packaged-dtestx
+	runs "$packaged" "$packaged"
+	runs "$ours" "$packaged"
+	runs "$packaged" "$ours"
+	echo 'three runs for each of four pairs of programs; dtestcm, dtestsrq'
+else
+	echo 'three runs, dtestcm, dtestsrq; no packaged program here (Debian: dapl2-utils)'
+fi

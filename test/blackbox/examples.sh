@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# The examples of dat_events(7): 1,000 endpoints against each of the two loops.
+. test/blackbox/lib.sh
+
+# serves LOOP: all are answered, and the server ends by itself when the last has gone.
+serves() {
+	start server "$BUILD/examples/$1" -m 1000 -n 1000
+	server_pid=$started
+	within 20 says server 'serving 1000 endpoints' || fail "$1 does not get ready"
+	timeout -k 2 "$longest" "$BUILD/examples/echo_client" -m 1000 -r "$2" >"$tmp/client" 2>&1 || fail "the client of $1"
+	says client '1000 endpoints, [0-9]* rounds: every answer right' || fail "$1: wrong answers"
+	wait "$server_pid" || fail "$1 ended with status $?"
+	within 3 nothing_left || fail 'names of the software device are left'
+}
+serves echo_epoll 20
+loops='epoll(7)'
+if [ -x "$BUILD/examples/echo_libevent" ]; then
+	serves echo_libevent 20
+	loops="$loops and libevent"
+fi
+
+# More than the server has room for are refused, and it serves those that it has.
+start server "$BUILD/examples/echo_epoll" -m 10 -n 10
+server_pid=$started
+within 20 says server 'serving 10 endpoints' || fail 'the small server does not get ready'
+! timeout -k 2 "$longest" "$BUILD/examples/echo_client" -m 20 -r 1 >"$tmp/client" 2>&1 || fail 'room for 20 among 10'
+wait "$server_pid" || fail "the small server ended with status $?"
+echo "1000 endpoints on one descriptor: $loops"

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# Sourced by the tests of dapltest: a server, clients one after the other, and quit.
+. test/blackbox/lib.sh
+clients=0
+
+# quiet NAME: nothing of an error in its output. The packaged program exits with 0 also where it failed, and its
+# functional tests print PASS after an assertion that failed, so its words count: but not what it says when receives are
+# all that fit, and of the server that functional tests have none of.
+quiet() {
+	! grep -Ei 'error|warning|failed|fails:|mismatch' "$tmp/$1" |
+		grep -v -e 'dat_ep_post_recv fails: DAT_INSUFFICIENT_RESOURCES' -e 'getaddrinfo () failed (unknown node name)'
+}
+
+# session SERVER CLIENT RUNS: starts the server, calls RUNS, tells the server to quit and sees that it does.
+session() {
+	server=$2 client=$3
+	start server "$server" -T S -D "$provider"
+	server_pid=$started
+	within 20 says server "Service Point Ready - $provider" || fail "$server does not get ready"
+	$1
+	run_client -T Q
+	within 20 not_running "$server_pid" || fail "$server does not quit"
+	wait "$server_pid" || fail "$server ended with status $?"
+	says server 'Exiting' || fail "$server does not take its leave"
+	quiet server || fail "$server speaks of errors"
+	within 3 nothing_left || fail 'names of the software device are left'
+}
+
+# run_client -T TEST [OPTION...]: it succeeds, to the last line.
+run_client() {
+	test=$2
+	shift 2
+	timeout -k 2 "$longest" "$client" -T "$test" -s "$address" -D "$provider" "$@" >"$tmp/client" 2>&1 ||
+		fail "$client -T $test $*: status $?"
+	quiet client || fail "$client -T $test $* speaks of errors"
+	says client 'End of Work -- Client Exiting' || fail "$client -T $test $*: no end"
+	clients=$((clients + 1))
+}

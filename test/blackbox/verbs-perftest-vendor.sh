@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# The packaged perftest on a device that it knows: inline data, and the calls that extend a work request (acceptance row P8).
+. test/blackbox/lib-verbs.sh
+. test/blackbox/lib-perftest.sh
+
+export SOFTVERBS_VENDOR=0x02c9:4123
+latencies
+! says client 'not recognized' || fail 'perftest does not know the device'
+bandwidths
+# All sizes take longer: see the other test.
+for what in send write read; do
+	if [ -n "${FULL:-}" ]; then
+		perf 23 ib_${what}_bw -a -n 50
+	else
+		for size in 64 1048576; do perf 1 ib_${what}_bw -s $size -n 30; done
+	fi
+done
+
+within 3 nothing_left || fail 'names of the software device are left'
+echo 'perftest: send, write, read, atomic with inline data and ibv_wr_*'
