@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# dtest on a real device: ours and the packaged one, which also runs as users run it, with 4 MiB.
+. test/blackbox/lib.sh
+ours=$BUILD/bin/dtest
+runs() {
+	dtest_pair "$1" "$2" -b 16384 -B 100
+	dtest_pair "$1" "$2" -b 1024 -B 100 -p
+	dtest_pair "$1" "$2" -W -b 1024 -B 100
+	dtest_pair "$1" "$2" -w -b 4096 -B 100
+	dtest_pair "$1" "$2" -c -b 4096 -B 100
+}
+runs "$ours" "$ours"
+packaged_dtest
+runs "$tmp/packaged" "$tmp/packaged"
+dtest_pair "$tmp/packaged" "$tmp/packaged"
+echo 'default, polling, ping-pong, immediate data, notification object, 4 MiB'
