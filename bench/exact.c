@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * What a call costs above the verbs driver, counted and not timed: user instructions, locked instructions and
+ * system calls of the data path, of this build and of the packaged OFED libraries, from one program over one
+ * device. A loaded machine changes nothing. A figure that could not be counted is not printed.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bench/beside.h"
+#include "bench/exact_step.h"
+
+enum { MET, MISSED, NOT_MEASURED };	/* how the program ends */
+
+/* Instructions of ours over those of the reference, at most. */
+static const struct {
+	const char *goal, *call;
+	double limit[VARIANTS];
+} rows[EXACT_CALLS] = {
+	[EXACT_POST_SEND] = { "G12", "dat_ep_post_send", { 0, 0.50, 0.55 } },
+	[EXACT_POST_RECV] = { "G12", "dat_ep_post_recv", { 0, 0.50, 0.55 } },
+	[EXACT_POST_WRITE] = { "G12", "dat_ep_post_rdma_write", { 0, 0.50, 0.55 } },
+	[EXACT_POST_READ] = { "G12", "dat_ep_post_rdma_read", { 0, 0.50, 0.55 } },
+	[EXACT_DEQUEUE_SENT] = { "G13", "dat_evd_dequeue, hit: send", { 0, 0.45, 0.45 } },
+	[EXACT_DEQUEUE_RECEIVED] = { "G13", "dat_evd_dequeue, hit: recv", { 0, 0.45, 0.45 } },
+	[EXACT_DEQUEUE_EMPTY] = { "G13", "dat_evd_dequeue, empty", { 0, 0.50, 0.50 } },
+	[EXACT_WAIT_SENT] = { "G13", "dat_evd_wait, hit: send", { 0, 0.33, 0.33 } },
+	[EXACT_WAIT_RECEIVED] = { "G13", "dat_evd_wait, hit: recv", { 0, 0.33, 0.33 } },
+	[EXACT_QUEUED_SENT] = { "EV", "dat_evd_dequeue of 32: send", { 0 } },
+	[EXACT_QUEUED_RECEIVED] = { "EV", "dat_evd_dequeue of 32: recv", { 0 } },
+	[EXACT_BATCH_SENT] = { "EV", "DAT_EVD_DEQUEUE_N of 32: send", { 0 } },
+	[EXACT_BATCH_RECEIVED] = { "EV", "DAT_EVD_DEQUEUE_N of 32: recv", { 0 } },
+	[EXACT_ARM] = { "EV", "DAT_EVD_ARM, nothing pending", { 0 } },
+	[EXACT_ARM_AGAIN] = { "EV", "DAT_EVD_ARM, armed already", { 0 } },
+};
+
+/* Of the event extension, which the packaged libraries do not have. */
+#define BATCH_LIMIT 0.50	/* of what as many single dequeues take */
+#define ARM_LIMIT   100u
+
+#define LOCKED_LIMIT 1u
+#define SYSTEM_CALLS_LIMIT 0u
+
+static struct exact_run runs[VARIANTS];
+
+/* ---- the three runs ---- */
+
+/* What was counted is what was meant to be: the libraries are the right ones, the calls all there. */
+static bool is_sound(enum variant variant)
+{
+	const struct exact_run *run = &runs[variant];
+	bool ours = variant == OURS;
+	int calls = ours ? EXACT_CALLS : EXACT_PLAIN, i;
+
+	if (beside_is_of_build(run->registry) != ours || beside_is_of_build(run->provider) != ours ||
+	    !beside_is_of_build(run->driver)) {
+		fprintf(stderr, "exact: not the libraries that were meant: %s, %s, %s\n",
+			run->registry, run->provider, run->driver);
+		return false;
+	}
+	for (i = 0; i < calls; i++) {
+		if (run->counted[i] < EXACT_CALLS_KEPT) {
+			fprintf(stderr, "exact: %s: counted %u times, not %u\n", rows[i].call,
+				run->counted[i], EXACT_CALLS_KEPT);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool run_all(void)
+{
+	const char *client = beside_program("exact-client");
+	int variant;
+
+	for (variant = OURS; variant < VARIANTS; variant++) {
+		if (!beside_set(variant) || !exact_run(client, "exact", &runs[variant]) ||
+		    !is_sound(variant)) {
+			fprintf(stderr, "exact: no figures of %s\n",
+				beside_name[variant]);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- the figures ---- */
+
+struct spread {
+	unsigned least, median, most;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct spread spread_of(const struct exact_count *calls, size_t member)
+{
+	unsigned values[EXACT_CALLS_KEPT];
+	int i;
+
+	for (i = 0; i < EXACT_CALLS_KEPT; i++)
+		memcpy(&values[i], (const char *)&calls[i] + member, sizeof(values[i]));
+	qsort(values, EXACT_CALLS_KEPT, sizeof(*values), by_size);
+	return (struct spread){ values[0], values[EXACT_CALLS_KEPT / 2],
+				values[EXACT_CALLS_KEPT - 1] };
+}
+
+#define INSTRUCTIONS offsetof(struct exact_count, instructions)
+#define SPREAD(variant, call, member) \
+	spread_of(runs[variant].calls[call], offsetof(struct exact_count, member))
+
+static const char *verdict(bool met, int *end)
+{
+	if (!met)
+		*end = MISSED;
+	return met ? "met" : "MISSED";
+}
+
+static void print_ratio(int call, enum variant reference, int *end)
+{
+	unsigned ours = SPREAD(OURS, call, instructions).median;
+	unsigned theirs = SPREAD(reference, call, instructions).median;
+	double ratio = (double)ours / theirs, limit = rows[call].limit[reference];
+
+	printf("%s\t%s: instructions, %s\t%u\t%u\t%.2f\t%.2f\t%s\n", rows[call].goal,
+	       rows[call].call, beside_name[reference], ours, theirs, ratio, limit,
+	       verdict(ratio <= limit, end));
+}
+
+/* Of these the worst call counts. */
+static void print_most(const char *goal, int call, const char *what, size_t member, unsigned limit,
+		       int *end)
+{
+	unsigned ours = spread_of(runs[OURS].calls[call], member).most;
+	unsigned theirs = spread_of(runs[PACKAGED].calls[call], member).most;
+
+	printf("%s\t%s: %s\t%u\t", goal, rows[call].call, what, ours);
+	if (call < EXACT_PLAIN)
+		printf("%u\t", theirs);
+	else
+		printf("-\t");
+	printf("-\t%u\t%s\n", limit, verdict(ours <= limit, end));
+}
+
+/* An event at a time costs more where the device has to be asked: the mean of whole batches. */
+static void print_batch(int batch, int single, int *end)
+{
+	unsigned ours = SPREAD(OURS, batch, instructions).median, sum = 0;
+	double ratio, singly;
+	int i;
+
+	for (i = 0; i < EXACT_CALLS_KEPT; i++)
+		sum += runs[OURS].calls[single][i].instructions;
+	singly = (double)sum / EXACT_CALLS_KEPT;
+	ratio = ours / (singly * EXACT_BATCH);
+	printf("EV\t%s: instructions an event, of those of %s\t%.1f\t%.1f\t%.2f\t%.2f\t%s\n",
+	       rows[batch].call, rows[single].call, (double)ours / EXACT_BATCH, singly, ratio,
+	       BATCH_LIMIT, verdict(ratio <= BATCH_LIMIT, end));
+}
+
+static void print_events(int *end)
+{
+	print_batch(EXACT_BATCH_SENT, EXACT_QUEUED_SENT, end);
+	print_batch(EXACT_BATCH_RECEIVED, EXACT_QUEUED_RECEIVED, end);
+	print_most("EV", EXACT_ARM, "instructions beside the device's", INSTRUCTIONS, ARM_LIMIT, end);
+	print_most("EV", EXACT_ARM_AGAIN, "instructions beside the device's", INSTRUCTIONS, ARM_LIMIT,
+		   end);
+}
+
+static void print_spread(int call)
+{
+	struct spread is;
+	int variant;
+
+	for (variant = OURS; variant < (call < EXACT_PLAIN ? VARIANTS : PACKAGED); variant++) {
+		is = SPREAD(variant, call, instructions);
+		if (is.least != is.most)
+			printf("# %s, %s: %u instructions, between %u and %u\n", rows[call].call,
+			       beside_name[variant], is.median,
+			       is.least, is.most);
+	}
+}
+
+static int print_all(void)
+{
+	int call, end = MET;
+
+	printf("# %s, %s\n# %s, %s\n# over %s; %d calls of each\n", runs[OURS].registry,
+	       runs[OURS].provider, runs[PACKAGED].registry, runs[PACKAGED].provider,
+	       runs[OURS].driver, EXACT_CALLS_KEPT);
+	printf("# goal\twhat\tours\treference\tratio\tlimit\tverdict\n");
+	for (call = 0; call < EXACT_PLAIN; call++) {
+		print_ratio(call, PACKAGED, &end);
+		print_ratio(call, PACKAGED_QUIET, &end);
+	}
+	print_events(&end);
+	for (call = 0; call < EXACT_CALLS; call++)
+		print_most("G14", call, "locked instructions",
+			   offsetof(struct exact_count, locked), LOCKED_LIMIT, &end);
+	for (call = 0; call < EXACT_CALLS; call++)
+		print_most("G11", call, "system calls",
+			   offsetof(struct exact_count, system_calls), SYSTEM_CALLS_LIMIT, &end);
+	for (call = 0; call < EXACT_CALLS; call++)
+		print_spread(call);
+	printf("# %s\n", end == MET ? "all goals met" : "goals MISSED");
+	return end;
+}
+
+int main(int argc, char **argv)
+{
+	bool report = argc == 2 && !strcmp(argv[1], "--report"), counted;
+	int end;
+
+	if (argc > 1 && !report) {
+		fprintf(stderr, "usage: exact [--report]\n");
+		return NOT_MEASURED;
+	}
+	if (!beside_begin())
+		return NOT_MEASURED;
+	counted = run_all();
+	beside_end();
+	if (!counted)
+		return NOT_MEASURED;
+	end = print_all();
+	return report ? MET : end;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* What all measuring programs share: two pinned processes, a page between them, figures of short batches. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "bench/measure.h"
+
+#define LIMIT		 600	/* seconds */
+#define WARM_UP(batches) ((batches) / 5 + 1)
+
+struct options options = { .batches = 40, .cpu = { 0, 1 }, .ring = 64 << 10, .outstanding = 1, .count = 1 };
+int side;
+pid_t other;
+void *shared;
+
+static struct meeting {
+	_Alignas(LINE) _Atomic(unsigned) came[2];
+	atomic_bool over;		/* the figures are complete */
+	_Alignas(LINE) char program[];
+} *meeting;
+
+static double *figures;
+static unsigned figure_count;
+
+static _Noreturn void usage(const char *program)
+{
+	fprintf(stderr,
+		"usage: %s TEST [SIZE] [-b BATCHES] [-c CPU,CPU] [-r RING] [-n COUNT] [-o OUTSTANDING] [-m] [-q]\n"
+		"TESTs: see bench/README.md\n", program);
+	exit(2);
+}
+
+static void read_options(int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "b:c:r:n:o:mq")) != -1) {
+		if (c == 'b')
+			options.batches = (unsigned)strtoul(optarg, NULL, 0);
+		else if (c == 'c' && sscanf(optarg, "%d,%d", &options.cpu[0], &options.cpu[1]) == 2)
+			continue;
+		else if (c == 'r')
+			options.ring = strtoul(optarg, NULL, 0);
+		else if (c == 'n')
+			options.count = (unsigned)strtoul(optarg, NULL, 0);
+		else if (c == 'o')
+			options.outstanding = (unsigned)strtoul(optarg, NULL, 0);
+		else if (c == 'm')
+			options.marks = true;
+		else if (c == 'q')
+			options.quick = true;
+		else
+			usage(argv[0]);
+	}
+	if (optind == argc || !options.batches || !options.count || !options.outstanding)
+		usage(argv[0]);
+	options.test = argv[optind++];
+	if (optind < argc)
+		options.size = strtoul(argv[optind], NULL, 0);
+}
+
+_Noreturn void fail(const char *what)
+{
+	fprintf(stderr, "bench: %s, side %d: %s: %s\n", options.test, side, what, errno ? strerror(errno) : "failed");
+	_exit(1);
+}
+
+/* Side 1 is gone: too early, unless all is over. */
+static void child_ended(int signal)
+{
+	(void)signal;
+	if (!atomic_load(&meeting->over))
+		_exit(1);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	must(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
+}
+
+void measure_begin(int argc, char **argv, size_t shared_size)
+{
+	pid_t parent = getpid();
+
+	read_options(argc, argv);
+	meeting = mmap(NULL, sizeof(*meeting) + shared_size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	must(meeting != MAP_FAILED, "mmap");
+	shared = meeting->program;
+	figures = calloc(options.batches + WARM_UP(options.batches), sizeof(*figures));
+	must(figures != NULL, "calloc");
+	signal(SIGCHLD, child_ended);
+	other = fork();
+	must(other >= 0, "fork");
+	if (!other) {
+		side = 1;
+		other = parent;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		must(getppid() == parent, "fork");
+		signal(SIGCHLD, SIG_DFL);
+	}
+	options.batches += WARM_UP(options.batches);
+	pin(options.cpu[side]);
+	alarm(LIMIT);
+}
+
+void meet(void)
+{
+	unsigned turn = atomic_load_explicit(&meeting->came[side], memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&meeting->came[side], turn, memory_order_release);
+	for (unsigned looks = 0; atomic_load_explicit(&meeting->came[!side], memory_order_acquire) < turn; looks++)
+		if (looks > 1000)
+			sched_yield();
+}
+
+void figure(double value)
+{
+	if (figure_count < options.batches)
+		figures[figure_count++] = value;
+}
+
+_Noreturn void measure_end(void)
+{
+	unsigned warm = WARM_UP(options.batches) * 5 / 6;
+
+	atomic_store(&meeting->over, true);
+	meet();
+	if (side)
+		_exit(0);
+	for (unsigned i = figure_count > warm ? warm : 0; i < figure_count; i++)
+		printf("%.6g\n", figures[i]);
+	fflush(stdout);
+	waitpid(other, NULL, 0);
+	_exit(0);
+}
+
+void mark(const char *where)
+{
+	if (options.marks)
+		unlink(where);	/* of a name that nobody has */
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void *buffer(size_t size)
+{
+	void *memory = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(memory != MAP_FAILED, "mmap");
+	madvise(memory, size + 4096, MADV_NOHUGEPAGE);
+	memset(memory, 1, size + 4096);
+	return memory;
+}
+
+unsigned batch_of(unsigned count)
+{
+	if (options.quick)
+		count /= 16;
+	return count ? count : 1;
+}
+
+/* About, from what one message takes on the machine that this was written on. */
+unsigned batch_round_trips(void)
+{
+	return batch_of((unsigned)(BATCH_NS / 2 / (200 + options.size / 15)));
+}
+
+unsigned batch_messages(void)
+{
+	unsigned n = batch_of((unsigned)(BATCH_NS / (50 + options.size / 15)));
+
+	return n < 4 ? 4 : n;
+}

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+"""Rounds on a machine that is not always quiet: gated, interleaved, their ratios judged."""
+import statistics
+from collections import namedtuple
+
+import goals
+from programs import Absent, Failed
+
+QUIET_ROUNDS = 7            # fewer give no verdict
+LOST_PERCENT = 8            # of either processor's time, in the moment before a program runs
+SAME_CORE_NS = 90           # a cache line that is there and back faster stayed within one core
+TRIES = 12                  # of the gate
+
+Result = namedtuple('Result', 'row ratio p25 p75 rounds verdict')
+
+
+def quantile(values, share):
+    values = sorted(values)
+    at = share * (len(values) - 1)
+    low = int(at)
+    high = min(low + 1, len(values) - 1)
+    return values[low] + (values[high] - values[low]) * (at - low)
+
+
+class Bench:
+    def __init__(self, programs, raw, say, gated=True):
+        self.programs, self.raw, self.say, self.gated = programs, raw, say, gated
+        self.absent = {}            # measurement: the program that is missing
+        self.failed = {}            # measurement: why
+
+    def quiet(self):
+        lost, half = self.programs.gate()
+        tries = 1
+        while self.gated and tries < TRIES and (lost >= LOST_PERCENT or half <= SAME_CORE_NS):
+            lost, half = self.programs.gate()
+            tries += 1
+        return lost < LOST_PERCENT and half > SAME_CORE_NS, lost, half
+
+    def measure(self, label, number, measurement):
+        """(was it quiet, median of the batches), or None when there is no figure."""
+        if measurement in self.absent or measurement in self.failed:
+            return None
+        quiet, lost, half = self.quiet()
+        if not quiet and self.gated:
+            self.raw.write('%s\t%d\t%s\tnot quiet\t%.1f\t%.1f\n' % (label, number, ' '.join(measurement), lost, half))
+            return None
+        try:
+            figures = self.programs.run(measurement)
+        except Absent as program:
+            self.absent[measurement] = str(program)
+            return None
+        except Failed as why:
+            self.failed[measurement] = str(why)
+            self.say('failed: %s' % why)
+            return None
+        self.raw.write('%s\t%d\t%s\t%s\t%.1f\t%.1f\t%s\n' % (
+            label, number, ' '.join(measurement), 'quiet' if quiet else 'loud', lost, half,
+            ' '.join('%g' % f for f in figures)))
+        self.raw.flush()
+        return quiet, statistics.median(figures)
+
+    def round(self, group, number):
+        """Every program of the group once, back to back; the order turns from round to round."""
+        order = []
+        for row in group.rows:
+            for measurement in row.anchors + [row.product]:
+                if measurement not in order:
+                    order.append(measurement)
+        turn = number % len(order)
+        return {m: self.measure(group.name, number, m) for m in order[turn:] + order[:turn]}
+
+    def rounds(self, group, count):
+        """At least `count`, and up to twice as many while too few of them were quiet."""
+        done = []
+        for number in range(2 * count if self.gated else count):
+            if number >= count and all(len(ratios(row, done)) >= QUIET_ROUNDS or self.missing(row)
+                                       for row in group.rows):
+                break
+            done.append(self.round(group, number))
+        return done
+
+    def missing(self, row):
+        names = [row.product] + row.anchors
+        return next((self.absent[m] for m in names if m in self.absent), None) or \
+            next((self.failed[m] for m in names if m in self.failed), None)
+
+    def judge(self, row, done):
+        values = ratios(row, done)
+        missing = self.missing(row)
+        if missing or not values:
+            broken = any(m in self.failed for m in [row.product] + row.anchors)
+            verdict = 'failed' if broken else 'skipped: no ' + missing if missing else 'no verdict'
+            return Result(row, None, None, None, 0, verdict)
+        ratio, p25, p75 = statistics.median(values), quantile(values, 0.25), quantile(values, 0.75)
+        met = ratio <= row.value if row.sense == goals.LESS else ratio >= row.value
+        quiet = self.gated and len(values) >= QUIET_ROUNDS
+        return Result(row, ratio, p25, p75, len(values), ('pass' if met else 'miss') if quiet else 'no verdict')
+
+    def group(self, group, count):
+        self.say(group.name)
+        done = self.rounds(group, count)
+        results = [self.judge(row, done) for row in group.rows]
+        if any(is_close_miss(r) for r in results):
+            self.say(group.name + ', once more: a miss within the spread')
+            done = self.rounds(group, 2 * count)
+            results = [self.judge(row, done) for row in group.rows]
+        return results
+
+
+def ratios(row, done):
+    best = min if row.sense == goals.LESS else max
+    values = []
+    for figures in done:
+        product, anchors = figures.get(row.product), [figures.get(m) for m in row.anchors]
+        if product and all(anchors) and all(a[1] for a in anchors):
+            values.append(product[1] / best(a[1] for a in anchors))
+    return values
+
+
+def is_close_miss(result):
+    return result.verdict == 'miss' and abs(result.ratio - result.row.value) < (result.p75 - result.p25) / 2
