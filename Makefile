@@ -11,18 +11,26 @@ VERSION    := 2.0.0
 comma := ,
 SAN   ?=
 OBJCOPY ?= objcopy
-B     := build$(if $(SAN),/$(subst $(comma),-,$(SAN)))
+B     := build$(if $(SAN),/$(subst $(comma),-,$(SAN)))$(if $(COV),/coverage)
 Q     := $(if $(V),,@)
 quiet := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say    = $(if $(V)$(quiet),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 CFLAGS ?= -O2 -g
 warn   := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wpointer-arith -Wwrite-strings
-cflags := -std=gnu11 -fPIC -fvisibility=hidden -pthread $(warn) $(if $(WERROR),-Werror) \
+# Without vectors of straight code: two stores are less than the half of a vector made of two registers.
+cflags := -std=gnu11 -fPIC -fvisibility=hidden -fno-tree-slp-vectorize -pthread $(warn) $(if $(WERROR),-Werror) \
           $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
           $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined)
-cppflags := -D_GNU_SOURCE -DSYSCONFDIR='"$(SYSCONFDIR)"' -I. -Idat/include
-ldflags := -pthread $(if $(SAN),-fsanitize=$(SAN),-Wl$(comma)-z$(comma)defs) -Wl,-z,now -Wl,--as-needed
+# What gcc defines by itself under a sanitizer, clang does not.
+under_san := $(if $(findstring clang,$(CC)),$(if $(findstring thread,$(SAN)),-D__SANITIZE_THREAD__) \
+             $(if $(findstring address,$(SAN)),-D__SANITIZE_ADDRESS__))
+cppflags := -D_GNU_SOURCE -DSYSCONFDIR='"$(SYSCONFDIR)"' -I. -Idat/include $(under_san)
+# As with gcc, programs and libraries share one runtime of the address sanitizer, which others' programs can load first.
+shared_asan := $(if $(findstring address,$(SAN)),$(if $(findstring clang,$(CC)),-shared-libasan \
+	-Wl$(comma)-rpath$(comma)$(dir $(shell $(CC) -print-file-name=libclang_rt.asan-$(firstword $(subst -, ,$(ARCH))).so))))
+ldflags := -pthread $(if $(COV),--coverage) $(if $(SAN),-fsanitize=$(SAN) $(shared_asan),-Wl$(comma)-z$(comma)defs) \
+           -Wl,-z,now -Wl,--as-needed
 verbs  := -libverbs -lrdmacm
 config := -lconfig
 
@@ -37,17 +45,20 @@ soft_util_o := $(filter-out $(B)/obj/util/settings%.o,$(util_o))
 datinfo_o := $(call objs,$(wildcard tools/*.c) dat/common/conf.c dat/common/conf_file.c) \
              $(filter %/log.o $(B)/obj/util/settings%.o,$(util_o))
 # Programs that share a folder: each has the parts named after it, and the common ones.
-dtest_common  := $(addprefix test/dtest/,output.c clock.c address.c await.c channel.c)
+tool_common   := $(call objs,$(wildcard test/common/*.c))
+dtest_common  := $(addprefix test/dtest/,output.c clock.c await.c channel.c)
 dtest_series  := $(addprefix test/dtest/,adapter.c option.c meet.c pattern.c)
-dtest_of       = $(call objs,$(dtest_common) $(dtest_series) $(wildcard test/dtest/$(1).c test/dtest/$(1)_*.c))
+dtest_of       = $(call objs,$(dtest_common) $(dtest_series) $(wildcard test/dtest/$(1).c test/dtest/$(1)_*.c)) $(tool_common)
 dtest_others  := $(wildcard test/dtest/dtestcm*.c test/dtest/dtestsrq*.c test/dtest/dtestx*.c)
-dtest_o       := $(call objs,$(filter-out $(dtest_series) $(dtest_others),$(wildcard test/dtest/*.c)))
-dapltest_o    := $(call objs,$(wildcard test/dapltest/*.c))
+dtest_o       := $(call objs,$(filter-out $(dtest_series) $(dtest_others),$(wildcard test/dtest/*.c))) $(tool_common)
+dapltest_o    := $(call objs,$(wildcard test/dapltest/*.c)) $(tool_common)
 
 libs  := $(B)/lib/libdat2.so.2 $(B)/lib/libdaplofa.so.2 $(B)/lib/libdaplsoft.so.2
 drop  := $(B)/lib/softverbs/libibverbs.so.1 $(B)/lib/softverbs/librdmacm.so.1
 progs := $(addprefix $(B)/bin/,dtest dtestcm dtestsrq dtestx dapltest datinfo softverbs-run)
 confs := $(B)/dat.conf
+# The one on libevent where that is.
+examples := $(addprefix $(B)/examples/,echo_client echo_epoll $(if $(wildcard /usr/include/event2/event.h),echo_libevent))
 
 # Suites. A program each: those of the registry carry its objects and a provider of their own, the others the
 # objects of the stack, linked as needed.
@@ -56,18 +67,32 @@ unit_dat  := $(filter test_conf% test_registry% test_ia_handle% test_strerror% t
 unit_soft := $(filter test_softverbs%,$(unit_all))
 unit_dapl := $(filter-out $(unit_dat) $(unit_soft),$(unit_all))
 conform   := $(patsubst test/conform/%.c,%,$(wildcard test/conform/conform_*.c))
-blackbox  := $(filter-out %/lib.sh %/lib-verbs.sh,$(sort $(wildcard test/blackbox/*.sh)))
-suites    := $(addprefix $(B)/test/,$(unit_all) $(conform))
+blackbox  := $(filter-out test/blackbox/lib%,$(sort $(wildcard test/blackbox/*.sh)))
+# The tests of the drop-in again, in each way to copy, as an ordinary user or inside `unshare -Urn`; under a sanitizer, in
+# the way that is all this device's own code.
+verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-many killed killed-busy strace perftest \
+	perftest-sizes perftest-vendor ofed others)
+verbs_ways := $(if $(SAN),,pvm-user memfd-unshare) bounce-user
+blackbox  := $(filter-out %-sizes.sh,$(blackbox)) $(foreach way,$(verbs_ways),$(addsuffix @$(way),$(verbs_rows)))
+bench     := $(addprefix $(B)/bench/,gate $(patsubst bench/limit_%.c,limit-%,$(wildcard bench/limit_*.c)) verbs dat event)
+fuzz      := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
+suites    := $(addprefix $(B)/test/,$(unit_all) $(conform) $(fuzz))
 unit_util := $(call objs,$(filter-out test/unit/test_%.c test/unit/fake_provider%.c,$(wildcard test/unit/*.c)))
 conf_util := $(call objs,$(filter-out test/conform/conform_%.c,$(wildcard test/conform/*.c))) $(call objs,test/unit/unit.c)
 
-.PHONY: all check check-fast check-unit check-layers check-exports check-headers check-abi check-man \
-        check-blackbox check-fresh check-rxe demo install clean tests FORCE
+# Counts by single steps; means something only of code without a sanitizer.
+exact     := $(if $(SAN)$(COV),,$(if $(filter x86_64%,$(ARCH)),$(addprefix $(B)/bench/,exact exact-client)))
+# The same, timed over a device that does nothing.
+layer     := $(if $(SAN)$(COV),,$(addprefix $(B)/bench/,layer layer-client layer-stub.so conn-stub.so))
+
+.PHONY: all check check-fast check-unit check-layers check-exports check-headers check-abi check-man check-rules \
+        check-blackbox check-verbs check-fresh check-rxe bench-rxe fuzz run-fuzz check-table demo install clean tests FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(libs) $(drop) $(progs) $(confs)
-tests: all $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so $(B)/test/readme-ping
+tests: all $(bench) $(exact) $(layer) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
+       $(B)/test/readme-ping $(B)/test/event-ops $(B)/test/wire
 
 # --- objects: rebuilt when the compiler or the flags change ------------------------------------------
 
@@ -75,6 +100,7 @@ flags := $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS)
 $(B)/flags: FORCE
 	@mkdir -p $(@D); echo '$(subst ','\'',$(flags))' | cmp -s - $@ || echo '$(subst ','\'',$(flags))' > $@
 
+$(if $(COV),$(dat_o) $(dapl_o)): private cflags += --coverage -fprofile-update=atomic
 $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -152,6 +178,13 @@ $(B)/bin/datinfo: $(datinfo_o) $(B)/lib/libdat2.so.2
 	$(call say,LD,$@)
 	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2 $(config) -ldl
 
+$(B)/examples/echo_epoll $(B)/examples/echo_libevent: $(call objs,docs/examples/echo.c)
+$(B)/examples/echo_libevent: private LDLIBS += -levent_core
+$(examples): $(B)/examples/%: $(B)/obj/docs/examples/%.o $(B)/lib/libdat2.so.2
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2 $(LDLIBS)
+
 $(B)/bin/softverbs-run: tools/softverbs-run
 	@mkdir -p $(@D)
 	$(Q)sed 's|@libdir@|$(LIBDIR)|' $< > $@ && chmod +x $@
@@ -160,25 +193,105 @@ $(B)/dat.conf: dat.conf Makefile
 	@mkdir -p $(@D)
 	$(Q)sed 's|libdapl\([a-z]*\)\.so\.2|$(abspath $(B))/lib/&|' $< > $@
 
+# --- measuring: see bench/README.md ------------------------------------------------------------------
+
+$(B)/bench/gate: $(B)/obj/bench/gate.o $(B)/obj/bench/measure.o
+$(B)/bench/limit-%: $(B)/obj/bench/limit_%.o $(B)/obj/bench/measure.o
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
+$(B)/bench/gate:
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
+
+# As any verbs program is linked; the path leads to the drop-in.
+$(B)/bench/verbs: $(call objs,$(wildcard bench/verbs*.c) bench/measure.c) $(drop)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../lib/softverbs) -o $@ $(filter %.o,$^) $(drop)
+
+$(B)/bench/dat: $(call objs,bench/dat.c bench/measure.c) $(libs)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2
+
+# DAT, and verbs on the drop-in, in one program.
+$(B)/bench/event: $(B)/obj/bench/event.o $(libs) $(drop)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../lib) -Wl,-rpath,'$$ORIGIN/../lib/softverbs' -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2 $(drop)
+
+.PHONY: bench-event
+bench-event: $(B)/bench/event $(confs)
+	$(Q)DAT_OVERRIDE=$(abspath $(B))/dat.conf $(B)/bench/event
+
+bench-programs: $(bench) $(exact) $(layer) $(confs)
+
+# ROUNDS=n, GOALS='G1 G3', SHORT=1: that all of it runs, in a minute and without a verdict.
+bench: bench-programs
+	$(Q)bench/run $(B) $(if $(ROUNDS),--rounds $(ROUNDS)) --goals '$(GOALS)' $(if $(SHORT),--short)
+
+# --- what a call costs above the device, counted by single steps (x86-64) ---------------------------
+
+$(B)/bench/exact: $(call objs,bench/exact.c bench/exact_step.c bench/exact_text.c bench/beside.c)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
+
+# Which libdat2 it gets is said by who runs it.
+$(B)/bench/exact-client: $(call objs,bench/exact_client.c bench/exact_pair.c) $(B)/lib/libdat2.so.2
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2
+
+$(B)/bench/layer: $(call objs,bench/layer.c bench/beside.c)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
+$(B)/bench/layer-client: $(call objs,bench/layer_client.c bench/exact_pair.c) $(B)/lib/libdat2.so.2
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2 -ldl
+# It looks for the calls that it stands before in what it is linked with.
+$(B)/bench/layer-stub.so: $(call objs,bench/layer_stub.c)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared $(LDFLAGS) -o $@ $^ -Wl,--no-as-needed -libverbs -ldl
+$(B)/bench/conn-stub.so: $(call objs,bench/conn_stub.c)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared $(LDFLAGS) -o $@ $^
+$(call objs,bench/layer_stub.c bench/conn_stub.c): private cflags += -fvisibility=default
+
+.PHONY: bench-exact
+bench-exact: all $(exact) $(layer)
+	$(Q)$(B)/bench/exact $(if $(REPORT),--report)
+	$(Q)$(B)/bench/layer $(if $(REPORT),--report)
+
 # --- tests -----------------------------------------------------------------------------------------
 
 $(addprefix $(B)/test/,$(unit_dat)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o $(dat_o) $(B)/obj/util/log.o
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(call rpath,../lib) -rdynamic -o $@ $^ -lcunit -ldl
+	$(Q)$(CC) $(call rpath,../lib) $(wraps) -rdynamic -o $@ $^ -lcunit -ldl
 
-# Fails the nth allocation.
-$(B)/test/test_registry_memory: private ldflags += -Wl,--wrap=calloc
-# Moves the clock.
-$(B)/test/test_ep_expiry: private ldflags += -Wl,--wrap=clock_gettime
+# A suite that defines __wrap_f has it called in the place of f.
+wraps = $$(nm --defined-only $< | sed -n 's/.* T __wrap_/-Wl,--wrap=/p')
 
 $(addprefix $(B)/test/,$(unit_dapl)): $(B)/test/%: $(B)/obj/test/unit/%.o $(unit_util) $(B)/lib/libdapl.a \
 		$(B)/lib/softverbs.o $(libs)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) $(B)/lib/libdapl.a -L$(B)/lib -ldat2 $(config) -lcunit
+	$(Q)$(CC) $(call rpath,../lib) $(wraps) -o $@ $(filter %.o,$^) $(B)/lib/libdapl.a -L$(B)/lib -ldat2 $(config) -lcunit
 
 $(addprefix $(B)/test/,$(unit_soft)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o \
+		$(B)/lib/libsoftverbs.a $(soft_util_o)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit
+
+$(addprefix $(B)/test/,$(fuzz)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(B)/obj/test/unit/unit.o \
 		$(B)/lib/libsoftverbs.a $(soft_util_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -196,7 +309,19 @@ $(addprefix $(B)/test/rdma/,$(conform)): $(B)/test/rdma/%: $(B)/obj/test/conform
 
 $(B)/test/fake_provider.so: $(B)/obj/test/unit/fake_provider.o
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared $(if $(SAN),-fsanitize=$(SAN)) -o $@ $^
+	$(Q)$(CC) -shared $(if $(SAN),-fsanitize=$(SAN) $(shared_asan)) -o $@ $^
+
+# What blackbox/event-mixing.sh runs on all mixtures of registry and provider.
+$(B)/test/event-ops: $(B)/obj/test/blackbox/event_ops.o $(B)/lib/libdat2.so.2
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../lib) -o $@ $< -L$(B)/lib -ldat2
+
+# One end of a connection between two stacks, for test/vm.
+$(B)/test/wire: $(B)/obj/test/vm/wire.o $(B)/lib/libdat2.so.2
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../lib) -o $@ $< -L$(B)/lib -ldat2
 
 # The ping program of the README, compiled as printed there.
 $(B)/test/readme-ping: README.md $(B)/lib/libdat2.so.2
@@ -206,7 +331,8 @@ $(B)/test/readme-ping: README.md $(B)/lib/libdat2.so.2
 	$(Q)$(CC) $(cppflags) $(cflags) $(CFLAGS) $(call rpath,../lib) -o $@ $(B)/test/readme-ping.c -L$(B)/lib -ldat2
 
 test_env = DAT_OVERRIDE=$(abspath $(B))/dat.conf BUILD=$(abspath $(B)) FAKE_PROVIDER=$(abspath $(B))/test/fake_provider.so \
-           DAPL_SOFT_LIB=$(abspath $(B))/lib/libdaplsoft.so.2 SAN='$(SAN)' CC='$(CC)'
+           DAPL_SOFT_LIB=$(abspath $(B))/lib/libdaplsoft.so.2 SAN='$(SAN)' CC='$(CC)' \
+           FUZZ_SECONDS=$${FUZZ_SECONDS:-$(if $(findstring address,$(SAN)),20,3)}
 
 check-unit: tests
 	$(Q)$(test_env) test/run $(suites)
@@ -221,12 +347,42 @@ check-headers:
 	$(Q)for f in test/headers/*.c; do $(CC) $(cppflags) $(cflags) -Werror -fsyntax-only $$f || exit; done
 check-man:
 	$(Q)test/check-man
+check-rules:
+	$(Q)test/check-rules
+check-table:
+	$(Q)test/table $(B)
+# For FUZZ_SECONDS, ten minutes by default, each fuzz program under the address sanitizer; from FUZZ_SEED on.
+fuzz:
+	$(Q)$(MAKE) SAN=address,undefined run-fuzz
+run-fuzz: $(addprefix $(B)/test/,$(fuzz))
+	$(Q)FUZZ_SECONDS=$${FUZZ_SECONDS:-600} && export FUZZ_SECONDS && \
+		LIMIT=$$((FUZZ_SECONDS + 600)) $(test_env) test/run $^
 check-fresh:
 	$(Q)test/fresh/run
 check-rxe: tests
-	$(Q)test/vm/rxe-run -t 540 env $(test_env) test/vm/suite
-check: tests check-layers check-headers check-man $(if $(SAN),,check-exports)
-	$(Q)$(test_env) test/run $(suites) $(blackbox)
+	$(Q)$(test_env) test/vm/check
+bench-rxe: all
+	$(Q)BUILD=$(abspath $(B)) bench/rxe
+# All rows in all ways for all users, and with FULL=1 each of them in as many rounds as it takes to measure something.
+check-verbs: tests
+	$(Q)$(test_env) LIMIT=1200 test/run test/blackbox/verbs-symbols.sh test/blackbox/verbs-perftest-speed.sh \
+		$(foreach who,user unshare,$(foreach way,pvm memfd bounce,$(addsuffix @$(way)-$(who),$(verbs_rows))))
+# The goals of the counts are for gcc's code.
+check: tests check-layers check-headers check-man check-rules $(if $(SAN),,check-exports)
+	$(Q)$(test_env) test/run $(suites) $(blackbox) \
+		$(if $(findstring clang,$(CC)),,$(firstword $(exact)))
+	$(Q)test/table -s $(B)
+
+# Which lines and branches of the registry and the provider the tests reach; fails below 85 % of the branches. The
+# device's own tests reach neither.
+.PHONY: coverage reach
+coverage:
+	$(Q)$(MAKE) COV=1 CFLAGS='-O0 -g' reach
+	$(Q)test/coverage build/coverage dat dapl
+reach: tests
+	$(Q)find $(B)/obj -name '*.gcda' -delete
+	$(Q)$(test_env) test/run $(addprefix $(B)/test/,$(filter-out $(unit_soft),$(unit_all))) \
+		$(filter-out test/blackbox/verbs-% test/blackbox/bench.sh,$(blackbox))
 
 demo: all
 	$(Q)BUILD=$(abspath $(B)) test/demo

@@ -18,12 +18,12 @@ static const char *origin_of(const struct settings *all, const struct setting_va
 	return text;
 }
 
-static void number_or_bits(struct out *out, const char *name, const struct setting_row *row,
+static void setting_value_out(struct out *out, const char *name, const struct setting_row *row,
 			   long value)
 {
 	char text[SETTING_TEXT_MAX];
 
-	if (row->type == SETTING_BITS && !out->json)
+	if (row->type == SETTING_CHOICE || (row->type == SETTING_BITS && !out->json))
 		out_text(out, name, "%s", setting_format(row, value, text));
 	else
 		out_signed(out, name, value);
@@ -35,9 +35,9 @@ static void report_row(struct out *out, const struct settings *all, const struct
 	char origin[ORIGIN_MAX], range[SETTING_TEXT_MAX];
 
 	out_item(out, "name", row->name);
-	number_or_bits(out, "value", row, value->value);
+	setting_value_out(out, "value", row, value->value);
 	out_text(out, "origin", "%s", origin_of(all, value, origin));
-	number_or_bits(out, "default", row, row->standard);
+	setting_value_out(out, "default", row, row->standard);
 	out_text(out, "allowed", "%s", setting_range(row, range));
 	out_bool(out, "per_device", row->per_device);
 	out_text(out, "environment", "%s", row->variable);
@@ -58,7 +58,7 @@ static void report_devices(struct out *out, const struct settings *all)
 		out_text(out, "origin", "%s:%u", all->path, section->line);
 		for (which = 0; which < SETTINGS; which++)
 			if (section->values[which].origin == SETTING_FILE)
-				number_or_bits(out, settings_table[which].name,
+				setting_value_out(out, settings_table[which].name,
 					       &settings_table[which],
 					       section->values[which].value);
 		out_item_end(out);

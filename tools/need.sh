@@ -2,7 +2,8 @@
 # Sourced by ./demo and ./check: makes sure that Debian packages are there, or says which are not.
 
 build_packages='gcc libc6-dev make libibverbs-dev librdmacm-dev libconfig-dev'
-check_packages='g++ git libcunit1-dev dapl2-utils iproute2 python3'
+bench_packages='python3 ucx-utils libfabric-bin'
+check_packages='g++ git libcunit1-dev libevent-dev dapl2-utils iproute2 python3'
 
 installed() {
 	case $(dpkg-query -W -f '${Status}' "$1" 2>/dev/null) in
@@ -31,8 +32,10 @@ need() {
 	log=$(mktemp) || return
 	# The lists may be there already; an update that fails is the installation's to report.
 	apt-get update >"$log" 2>&1 || :
+	# Somebody else may be installing, and a mirror may fail once.
 	# shellcheck disable=SC2086
-	if ! DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >>"$log" 2>&1; then
+	if ! DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 \
+			install -y --no-install-recommends $missing >>"$log" 2>&1; then
 		tail -n 20 "$log" >&2
 		rm -f "$log"
 		return 1
