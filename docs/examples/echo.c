@@ -8,11 +8,21 @@
 
 enum { BATCH = 32 };
 
-/* An endpoint stays until its end was reported and all its completions were taken. */
+/* A message in the SRQ, or on its way back. */
+struct message {
+	uint64_t number;
+	DAT_VLEN length;
+};
+
+/*
+ * An endpoint stays until its end was reported and all its completions were taken. The first messages may be seen before
+ * the event that it is connected, and a send is possible only from then on: until then they are kept.
+ */
 struct end {
 	DAT_EP_HANDLE ep;
-	int sending;
-	bool over;
+	bool connected, over;
+	int sending, kept;
+	struct message keep[ECHO_EACH];
 	struct end *next;			/* of those that are over */
 };
 
@@ -177,16 +187,35 @@ static struct end *end_of(DAT_EP_HANDLE ep)
 	return context.as_ptr;
 }
 
-/* Established, which needs nothing, or an end of some kind. */
+/* Back to where it came from, or into the SRQ if there is nobody any more. */
+static bool answer(struct echo *echo, struct end *end, const struct message *message)
+{
+	DAT_LMR_TRIPLET iov = segment(echo, message->number, message->length);
+	DAT_DTO_COOKIE cookie = { .as_64 = message->number };
+
+	if (end->over || dat_ep_post_send(end->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG) !=
+			 DAT_SUCCESS)
+		return receive(echo, message->number);
+	end->sending++;
+	return true;
+}
+
+/* Established, or an end of some kind: either way, what was kept is due. */
 static bool connection(struct echo *echo, const DAT_EVENT *event)
 {
 	struct end *end = end_of(event->event_data.connect_event_data.ep_handle);
 
-	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		return true;
-	end->over = true;
-	end->next = echo->over;
-	echo->over = end;
+	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+		end->connected = true;
+	} else {
+		end->over = true;
+		end->next = echo->over;
+		echo->over = end;
+	}
+	for (int i = 0; i < end->kept; i++)
+		if (!answer(echo, end, &end->keep[i]))
+			return false;
+	end->kept = 0;
 	return true;
 }
 
@@ -195,20 +224,17 @@ static bool transfer(struct echo *echo, const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
 	struct end *end = end_of(dto->ep_handle);
-	uint64_t i = dto->user_cookie.as_64;
-	DAT_LMR_TRIPLET iov;
+	struct message message = { dto->user_cookie.as_64, dto->transfered_length };
 
-	if (dto->operation == DAT_DTO_RECEIVE) {
-		iov = segment(echo, i, dto->transfered_length);
-		if (dto->status != DAT_DTO_SUCCESS || end->over ||
-		    dat_ep_post_send(end->ep, 1, &iov, dto->user_cookie,
-				     DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
-			return receive(echo, i);
-		end->sending++;
+	if (dto->operation == DAT_DTO_SEND)
+		end->sending--;
+	else if (dto->status == DAT_DTO_SUCCESS && end->connected)
+		return answer(echo, end, &message);
+	else if (dto->status == DAT_DTO_SUCCESS && !end->over && end->kept < ECHO_EACH) {
+		end->keep[end->kept++] = message;
 		return true;
 	}
-	end->sending--;
-	return receive(echo, i);
+	return receive(echo, message.number);
 }
 
 /* ---- events ---- */
