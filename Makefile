@@ -92,7 +92,7 @@ layer     := $(if $(SAN)$(COV),,$(addprefix $(B)/bench/,layer layer-client layer
 
 all: $(libs) $(drop) $(progs) $(confs)
 tests: all $(bench) $(exact) $(layer) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
-       $(B)/test/readme-ping $(B)/test/event-ops $(B)/test/wire
+       $(B)/test/readme-ping $(B)/test/event-ops $(B)/test/early-send $(B)/test/wire
 
 # --- objects: rebuilt when the compiler or the flags change ------------------------------------------
 
@@ -316,6 +316,12 @@ $(B)/test/event-ops: $(B)/obj/test/blackbox/event_ops.o $(B)/lib/libdat2.so.2
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(call rpath,../lib) -o $@ $< -L$(B)/lib -ldat2
+
+# A client on the drop-in, for blackbox/examples.sh.
+$(B)/test/early-send: $(B)/obj/test/blackbox/early_send.o $(drop)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../lib/softverbs) -o $@ $^
 
 # One end of a connection between two stacks, for test/vm.
 $(B)/test/wire: $(B)/obj/test/vm/wire.o $(B)/lib/libdat2.so.2

@@ -20,6 +20,13 @@ if [ -x "$BUILD/examples/echo_libevent" ]; then
 	loops="$loops and libevent"
 fi
 
+# Messages that come before their connection is established are answered after it, or taken back.
+start server "$BUILD/examples/echo_epoll" -m 3 -n 3
+server_pid=$started
+within 20 says server 'serving 3 endpoints' || fail 'the server of early messages does not get ready'
+timeout -k 2 "$longest" "$BUILD/test/early-send" 45300 >"$tmp/client" 2>&1 || fail 'the client that sends early'
+wait "$server_pid" || fail "the server of early messages ended with status $?"
+
 # More than the server has room for are refused, and it serves those that it has.
 start server "$BUILD/examples/echo_epoll" -m 10 -n 10
 server_pid=$started
