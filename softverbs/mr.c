@@ -184,6 +184,8 @@ static void receives_look_again(uint32_t lkey)
 {
 	struct area *area = area_own();
 
+	if (!atomic_load_explicit(&area->ro->region[lkey >> 16].received, memory_order_relaxed))
+		return;
 	pthread_mutex_lock(&area->table_lock);
 	for (uint32_t i = 0; i < SV_QPS; i++)
 		if (area->qp[i] && !area->qp[i]->srq)
@@ -239,6 +241,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	if (atomic_load_explicit(&mr->windows, memory_order_acquire))
 		return EBUSY;
 	region_withdraw(ibv->lkey);
+	receives_look_again(ibv->lkey);
 	region_release(ibv->lkey);
 	/* release: see ibv_dealloc_pd */
 	atomic_fetch_sub_explicit(&pd_of(ibv->pd)->users, 1, memory_order_release);

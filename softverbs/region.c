@@ -20,6 +20,7 @@ uint32_t region_reserve(void)
 		return 0;
 	slot->generation =
 		(slot->generation + 1) & 0xff; /* the number's last users are long done */
+	atomic_store_explicit(&slot->received, 0, memory_order_relaxed);
 	return id << 16 | slot->generation << 8;
 }
 

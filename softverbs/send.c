@@ -185,6 +185,15 @@ static int message_bounce(struct sv_qp *qp, const struct message *message, uint3
 			  : status;
 }
 
+/* Of a receive that is marked as bad: whether the message fits in front of what is. */
+static bool receive_holds(const struct sv_tx *tx, uint32_t slot, uint32_t length)
+{
+	struct iovec there[SV_MAX_SGE * 2];
+
+	return region_ranges(tx->peer->ro->region, &tx->sge[(uint64_t)slot * tx->max_sge],
+			     tx->max_sge, tx->recv_pd, 0, length, there) >= 0;
+}
+
 /* Inside the window, with a receive taken: payload, then header, then number. */
 static inline int message_deliver(struct sv_qp *qp, const struct message *message, uint32_t slot,
 				  uint64_t entry)
@@ -194,7 +203,7 @@ static inline int message_deliver(struct sv_qp *qp, const struct message *messag
 	uint32_t length = message->length, at;
 	uint8_t *eager;
 
-	if (unlikely(post_is_bad(entry)))
+	if (unlikely(post_is_bad(entry)) && !receive_holds(tx, slot, length))
 		return message_refuse(tx, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	if (unlikely(length > (uint32_t)entry))
 		return message_refuse(tx, slot, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);

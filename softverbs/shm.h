@@ -77,7 +77,7 @@ enum region_type {
 
 struct ro_region {			/* of key index:16 | generation:8 | consumer's own:8 */
 	_Atomic(uint32_t)
-		key; /* 0: none. The rest is constant from its publication until quiesced */
+		key; /* 0: none. What peers read is constant from its publication until quiesced */
 	uint32_t type;
 	uint32_t access;		/* IBV_ACCESS_*, REGION_LOCAL */
 	uint32_t pd;
@@ -86,7 +86,8 @@ struct ro_region {			/* of key index:16 | generation:8 | consumer's own:8 */
 	uint64_t addr;			/* in the owner's address space */
 	uint64_t length;
 	uint64_t iova;			/* what keys' users call addr */
-	uint64_t unused[2];
+	_Atomic(uint32_t) received;	/* the owner has posted a receive that names it */
+	uint32_t unused[3];
 };
 
 struct ro_qp {

@@ -72,6 +72,15 @@ static inline bool may_receive(const struct sv_wq *wq, const struct ibv_sge *sge
 					     IBV_ACCESS_LOCAL_WRITE, &va);
 }
 
+/* Withdrawing the region will have to look for such receives; most regions have none. */
+static inline void note_receive(const struct sv_wq *wq, uint32_t lkey)
+{
+	struct ro_region *region = &wq->regions[lkey >> 16];
+
+	if (unlikely(!atomic_load_explicit(&region->received, memory_order_relaxed)))
+		atomic_store_explicit(&region->received, 1, memory_order_relaxed);
+}
+
 int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
 {
 	struct ibv_sge *to = &wq->sge[(uint64_t)slot * wq->max_sge];
@@ -85,6 +94,7 @@ int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
 
 		if (!may_receive(wq, from))
 			bad = POST_BAD;
+		note_receive(wq, from->lkey);
 		length += from->length;
 		to[i] = *from;
 	}

@@ -15,7 +15,7 @@ struct sv_wq {
 	uint32_t max_sge;
 	uint32_t posted;
 	uint32_t pd;
-	const struct ro_region *regions;
+	struct ro_region *regions;
 	_Atomic(uint64_t) *post;
 	struct ibv_sge *sge;		/* max_sge for each slot */
 	uint64_t *wr_id;		/* by slot */
@@ -40,8 +40,8 @@ void wq_exchange(struct sv_wq *wq, struct sv_wq *other);
 int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr);
 
 /*
- * The region of that key is another now: senders that come from here on see which receives can
- * still be filled.
+ * The region of that key is another now, or gone: senders that come from here on see which receives
+ * can still be filled.
  */
 void wq_look_again(struct sv_wq *wq, uint32_t lkey);
 
