@@ -39,7 +39,7 @@ static void act_connector(uint16_t port)
 		report(1);
 }
 
-/* Listens, tells its port, reads the request if it may, and leaves it at that. */
+/* Listens, tells its port, takes a request and accepts it if it may, and leaves it at that. */
 static void act_listener(bool accepts)
 {
 	struct sockaddr_storage address = con_address(0);
@@ -61,7 +61,8 @@ static void act_listener(bool accepts)
 		return;
 	event = con_wait(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (event && accepts &&
-	    (rdma_create_qp(event->id, NULL, &init) || rdma_accept(event->id, &param)))
+	    (rdma_create_qp(event->id, NULL, &init) || rdma_accept(event->id, &param) ||
+	     !con_comes(channel, RDMA_CM_EVENT_ESTABLISHED)))	/* one that dies before it refuses */
 		return;
 	report(1);
 }
