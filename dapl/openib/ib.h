@@ -346,6 +346,7 @@ DAT_RETURN ib_qp_create_datagram(struct ib_pd *pd, struct ib_cq *send_cq, struct
 				 struct ib_qp **qp);
 void ib_qp_destroy(struct ib_qp *qp);
 void ib_qp_error(struct ib_qp *qp);		/* moves it to ERR: everything posted is flushed */
+bool ib_qp_is_broken(const struct ib_qp *qp);	/* asks the device: it went to ERR by itself or was moved there */
 uint32_t ib_qp_num(const struct ib_qp *qp);
 
 DAT_RETURN ib_srq_create(struct ib_pd *pd, uint32_t *max_wr, uint32_t *max_sge, void *owner,

@@ -105,6 +105,15 @@ void ib_qp_error(struct ib_qp *qp)
 		ib_error(error, "ibv_modify_qp to ERR", "QP");
 }
 
+/* A device that is gone does not answer; what becomes of its connections is the CM's to say. */
+bool ib_qp_is_broken(const struct ib_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return !ibv_query_qp(qp->qp, &attr, IBV_QP_STATE, &init) && attr.qp_state == IBV_QPS_ERR;
+}
+
 uint32_t ib_qp_num(const struct ib_qp *qp)
 {
 	return qp->qp->qp_num;

@@ -59,6 +59,7 @@ struct dapl_ep {
 	uint32_t private_size;
 	struct ib_timer timer;		/* the next step of the present state (ep_timer.c) */
 	uint64_t deadline;		/* of `timer`: a call before it is stale */
+	uint32_t looked;		/* in CONNECTED: see ep_watch.c */
 	uint64_t give_up;		/* in DISCONNECT_PENDING: when the graceful part ends */
 	bool cut;			/* in DISCONNECT_PENDING: the CM was told */
 	bool marked;			/* the graceful part's marker is posted */
@@ -218,8 +219,8 @@ DAT_RETURN ep_qp_renew(struct dapl_ep *ep, struct ep_qp_parts *parts);
 /* The new one, once the EP is in the state that its QP is in. */
 void ep_qp_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts);
 void ep_qp_destroy(struct dapl_ep *ep);		/* what was not yet taken from the CQs is dropped */
-/* Moves what the CQs of the EP hold into its EVDs. */
-void ep_drain(struct dapl_ep *ep);
+/* Moves what the CQs of the EP hold into its EVDs. false: one of them has no room for all of it. */
+bool ep_drain(struct dapl_ep *ep);
 
 /*
  * What others tell the EP, possibly with locks held: kept, and acted on by the event thread
@@ -245,6 +246,10 @@ void ep_silence(struct dapl_ep *ep);
 /* The step of the present state at `deadline` (ep_timer.c). */
 void ep_timer_arm_locked(struct dapl_ep *ep, uint64_t deadline);
 void ep_timer_disarm_locked(struct dapl_ep *ep);	/* that state has none */
+
+/* While it is CONNECTED (ep_watch.c). */
+void ep_watch_begin_locked(struct dapl_ep *ep);
+void ep_watch_step_locked(struct dapl_ep *ep);
 
 /* Connections (ep_conn.c; the locking rules stand at its top). */
 /*

@@ -131,7 +131,7 @@ static void established_locked(struct dapl_ep *ep, const void *data, uint32_t si
 		return;
 	ia_count(ep->obj.ia, active ? DCNT_IA_CM_REP_RX : DCNT_IA_CM_RTU_RX);
 	ia_count(ep->obj.ia, active ? DCNT_IA_CM_ACTIVE_EST : DCNT_IA_CM_PASSIVE_EST);
-	ep_timer_disarm_locked(ep);
+	ep_watch_begin_locked(ep);
 	ep->was_up = true;
 	ep->last_wqe_due = ep->srq && ep->recv_evd;
 	ep->local_port = ib_conn_local_port(ep->conn);

@@ -228,12 +228,13 @@ static void rings_free(struct dapl_ep *ep)
 	post_locks_give(ep);
 }
 
-void ep_drain(struct dapl_ep *ep)
+bool ep_drain(struct dapl_ep *ep)
 {
-	if (ep->request_evd)
-		evd_drain(ep->request_evd);
+	bool empty = !ep->request_evd || evd_drain(ep->request_evd);
+
 	if (ep->recv_evd && ep->recv_evd != ep->request_evd)
-		evd_drain(ep->recv_evd);
+		empty &= evd_drain(ep->recv_evd);
+	return empty;
 }
 
 /*

@@ -121,8 +121,11 @@ void evd_destroy(struct dapl_evd *evd);
 bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event);
 /* The same, and reports an overflow episode to the async EVD. */
 bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event);
-/* Moves completions from the CQ into the ring as far as there is room; caller holds no EVD lock. */
-void evd_drain(struct dapl_evd *evd);
+/*
+ * Moves completions from the CQ into the ring as far as there is room; caller holds no EVD lock.
+ * false: some are left, or may be.
+ */
+bool evd_drain(struct dapl_evd *evd);
 void evd_drain_locked(struct dapl_evd *evd);
 DAT_COUNT evd_count_locked(const struct dapl_evd *evd);	/* after a drain: the pending count */
 /*

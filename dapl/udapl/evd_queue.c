@@ -47,6 +47,11 @@ static inline const struct ib_completion *next_locked(struct dapl_evd *evd)
 	return evd->broken | evd->merged || ib_cq_failed(evd->cq) ? next_special(evd) : NULL;
 }
 
+static inline bool has_room_locked(const struct dapl_evd *evd)
+{
+	return evd->tail - evd->head - evd->software < evd->completions_max;
+}
+
 static void drain_locked(struct dapl_evd *evd)
 {
 	const struct ib_completion *completion;
@@ -54,7 +59,7 @@ static void drain_locked(struct dapl_evd *evd)
 	unsigned made;
 
 	for (;;) {
-		if (evd->tail - evd->head - evd->software >= evd->completions_max) {
+		if (!has_room_locked(evd)) {
 			/* What the CQ still holds may be what the waiter waits for. */
 			evd->may_return = evd->news = true;
 			return;
@@ -83,16 +88,18 @@ void evd_drain_locked(struct dapl_evd *evd)
 		drain_locked(evd);
 }
 
-void evd_drain(struct dapl_evd *evd)
+bool evd_drain(struct dapl_evd *evd)
 {
-	bool wake;
+	bool wake, empty;
 
 	lock_take(&evd->lock);
 	evd_drain_locked(evd);
+	empty = has_room_locked(evd) && !evd->holding;
 	wake = evd_wakes_locked(evd);
 	evd_unlock(evd);
 	if (wake)
 		wakefd_raise(&evd->wake);
+	return empty;
 }
 
 /* ---- software-side events ---- */

@@ -38,6 +38,7 @@ void ib_qp_destroy(struct ib_qp *qp)
 }
 
 void ib_qp_error(struct ib_qp *qp) { qp->error = true; }
+bool ib_qp_is_broken(const struct ib_qp *qp) { return qp->error; }
 uint32_t ib_qp_num(const struct ib_qp *qp) { return qp->num; }
 
 #endif

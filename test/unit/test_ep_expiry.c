@@ -117,6 +117,90 @@ static void test_connect_timeout(void)
 	rig_close(&rig);
 }
 
+/* The device fails the request; the consumer looks at no transfer. */
+static void fail_request(struct rig *rig, uint64_t wr_id)
+{
+	rig_complete(rig->request, wr_id, DAT_DTO_ERR_TRANSPORT, 0);
+}
+
+static void test_unread_failure(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig rig;
+
+	rig_open(&rig, &attr);
+	rig_connect(&rig);
+	MUST(rig_send(&rig, 1, 0));
+	pass(4000);
+	expect_nothing(rig.conn);		/* it may take as long as it likes */
+	fail_request(&rig, fake.last.wr_id);
+	pass(2000);
+	expect_only(rig.conn, DAT_CONNECTION_EVENT_BROKEN);
+	CU_ASSERT_EQUAL(state_of(rig.ep), DAT_EP_STATE_DISCONNECTED);
+	pass(10000);
+	expect_nothing(rig.conn);
+	/* and the completion is still there, once */
+	CU_ASSERT_EQUAL(rig_take(rig.request).event_data.dto_completion_event_data.status,
+			DAT_DTO_ERR_TRANSPORT);
+	expect_nothing(rig.request);
+	rig_close(&rig);
+}
+
+/* There is no room for the completion that tells; the QP is asked. */
+static void test_unread_failure_behind(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig rig;
+	unsigned i, room;
+
+	rig_open(&rig, &attr);
+	rig_connect(&rig);
+	room = ((struct dapl_evd *)rig.request)->completions_max;
+	for (i = 0; i < room; i++) {
+		MUST(rig_send(&rig, i, 0));
+		rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
+		if (i % RIG_QLEN == RIG_QLEN - 1)
+			pass(4000);		/* into the EVD, and the next have room in the QP */
+	}
+	pass(4000);
+	MUST(rig_send(&rig, i, 0));
+	fail_request(&rig, fake.last.wr_id);
+	pass(4000);
+	expect_nothing(rig.conn);		/* as far as the device tells, it goes on */
+	fake.qp->error = true;
+	pass(2000);
+	expect_only(rig.conn, DAT_CONNECTION_EVENT_BROKEN);
+	for (i = 0; i < room; i++)
+		CU_ASSERT_EQUAL(rig_take(rig.request).event_data.dto_completion_event_data.status,
+				DAT_DTO_SUCCESS);
+	CU_ASSERT_EQUAL(rig_take(rig.request).event_data.dto_completion_event_data.status,
+			DAT_DTO_ERR_TRANSPORT);
+	rig_close(&rig);
+}
+
+/* Who takes completions is not looked after: what is there stays in the CQ. */
+static void test_read_in_time(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig rig;
+	unsigned i;
+
+	rig_open(&rig, &attr);
+	rig_connect(&rig);
+	for (i = 0; i < 4; i++) {
+		MUST(rig_send(&rig, i, 0));
+		rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
+		rig_take(rig.request);
+		MUST(rig_send(&rig, i, 0));
+		rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
+		pass(2000);
+		CU_ASSERT_EQUAL(((struct dapl_evd *)rig.request)->tail,
+				((struct dapl_evd *)rig.request)->head);
+		rig_take(rig.request);
+	}
+	rig_close(&rig);
+}
+
 /* Notices: of an endpoint on an SRQ. */
 struct noticed {
 	struct rig rig;
@@ -216,6 +300,9 @@ static const struct unit_test tests[] = {
 	{ "ep 6.6: requests have 5 s to complete", test_graceful },
 	{ "T22: an abrupt end of a graceful one", test_hastened },
 	{ "T18: the consumer's time is over", test_connect_timeout },
+	{ "T24: a failure that nobody reads ends the connection", test_unread_failure },
+	{ "T24: one behind what nobody reads, too", test_unread_failure_behind },
+	{ "T24: completions of those who read are left alone", test_read_in_time },
 	{ "srq 6: a notice that the device owes, after a second", test_notice },
 	{ "srq 6: the next ones sooner, until the device tells", test_silent },
 };
