@@ -13,6 +13,13 @@ static void *srq_owner(const struct ibv_async_event *event)
 	return ((struct ib_srq *)event->element.srq->srq_context)->owner;
 }
 
+void async_device_gone(struct ib_device *device)
+{
+	if (!device->gone)
+		device->upcalls.async(device, IB_ASYNC_DEVICE_FATAL, NULL);
+	device->gone = true;
+}
+
 static void hand_up(struct ib_device *device, const struct ibv_async_event *event)
 {
 	void (*up)(struct ib_device *, enum ib_async_kind, void *) = device->upcalls.async;
@@ -36,7 +43,7 @@ static void hand_up(struct ib_device *device, const struct ibv_async_event *even
 		up(device, IB_ASYNC_SRQ_LIMIT, srq_owner(event));
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
-		up(device, IB_ASYNC_DEVICE_FATAL, NULL);
+		async_device_gone(device);
 		break;
 	case IBV_EVENT_PORT_ERR:
 		up(device, IB_ASYNC_PORT_ERROR, NULL);

@@ -187,6 +187,14 @@ static void copy_event(struct cm_event *copy, const struct rdma_cm_event *event)
 		memcpy(copy->data, param->private_data, copy->param.private_data_len);
 }
 
+/* NULL for the id that holds the device, and for a listener: the removal of its device is told by that one. */
+static struct ib_conn *conn_of(const struct rdma_cm_id *id)
+{
+	const bool *listens = id->context;
+
+	return !listens || *listens ? NULL : id->context;
+}
+
 /*
  * Before the acknowledgement the object cannot go away: rdma_destroy_id(3) waits for it. So the upcall is
  * begun first, and acted on after, because it may end in rdma_destroy_id itself.
@@ -194,16 +202,19 @@ static void copy_event(struct cm_event *copy, const struct rdma_cm_event *event)
 static void dispatch(struct ib_device *device, struct rdma_cm_event *event)
 {
 	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST, begun = false;
+	bool removed = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && event->id == device->bound;
 	struct ib_listener *listener = request ? event->listen_id->context : NULL;
-	struct ib_conn *conn = request ? NULL : event->id->context;
+	struct ib_conn *conn = request ? NULL : conn_of(event->id);
 	struct cm_event copy;
 
 	copy_event(&copy, event);
 	if (listener)
 		begun = upcall_begin(device, listener, &listener->dead);
-	else if (conn && event->id != device->bound)
+	else if (conn)
 		begun = upcall_begin(device, conn, &conn->dead);
 	rdma_ack_cm_event(event);
+	if (removed)
+		async_device_gone(device);
 	if (request && !begun) {		/* the listener is being closed */
 		rdma_reject(copy.id, NULL, 0);
 		rdma_destroy_id(copy.id);

@@ -72,6 +72,7 @@ DAT_RETURN ib_listen(struct ib_device *device, uint16_t port, void *owner,
 
 	if (!new)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	new->listens = true;
 	new->device = device;
 	new->owner = owner;
 	*listener = new;

@@ -28,6 +28,7 @@ struct ib_device {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *bound;	/* holds the address's device for the CM */
 	struct ib_upcalls upcalls;
+	bool gone;			/* and its users were told; event thread */
 
 	pthread_t thread;
 	int epoll;
@@ -97,7 +98,12 @@ enum conn_step {
 	CONN_ENDED,			/* the ending was reported */
 };
 
+/*
+ * The context of a CM id is a struct ib_conn or a struct ib_listener, or NULL for the id that holds the device. Both begin
+ * with what tells them apart.
+ */
 struct ib_conn {
+	bool listens;			/* false */
 	struct ib_device *device;
 	struct rdma_cm_id *id;
 	_Atomic(void *) owner;		/* NULL until a request is accepted: its events concern nobody */
@@ -115,6 +121,7 @@ struct ib_conn {
 };
 
 struct ib_listener {
+	bool listens;			/* true */
 	struct ib_device *device;
 	struct rdma_cm_id *id;
 	struct rdma_cm_id *datagrams;	/* on the same port; NULL: the device has none */
@@ -142,6 +149,7 @@ void conn_read_channel(struct ib_device *device);
 void listener_request(struct ib_listener *listener, struct rdma_cm_id *id,
 		      const struct rdma_conn_param *param, const void *data, uint32_t size);
 void async_read(struct ib_device *device);
+void async_device_gone(struct ib_device *device);	/* told once, by whichever way it is heard */
 /* ud.c: requests and answers of datagram endpoints. */
 void ud_request_write(struct ib_conn *conn, const void *data, uint32_t size);
 bool ud_request_read(struct ib_conn *conn, struct ib_request *request);	/* false: it is none of ours */

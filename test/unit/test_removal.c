@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * A device that is removed while an IA has it open. The CM says so of each of its ids; the software device never does, so
+ * the test says it in its place.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <rdma/rdma_cma.h>
+#include "dapl/udapl/provider.h"
+#include "test/unit/ep_util.h"
+
+static struct env env;
+static struct rdma_cm_id *ids[8];
+static atomic_uint known, removed;	/* of them, in the order of their creation */
+
+int __real_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+			  enum rdma_port_space space);
+int __wrap_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+			  enum rdma_port_space space);
+int __real_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
+int __real_rdma_ack_cm_event(struct rdma_cm_event *event);
+int __wrap_rdma_ack_cm_event(struct rdma_cm_event *event);
+
+int __wrap_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+			  enum rdma_port_space space)
+{
+	int status = __real_rdma_create_id(channel, id, context, space);
+
+	if (!status && atomic_load(&known) < COUNT(ids))
+		ids[atomic_fetch_add(&known, 1)] = *id;
+	return status;
+}
+
+static struct rdma_cm_event removal = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
+
+/* Before the CM's own events, those that the test has in mind. */
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	if (!atomic_load(&removed))
+		return __real_rdma_get_cm_event(channel, event);
+	removal.id = ids[atomic_fetch_sub(&removed, 1) - 1];
+	*event = &removal;
+	return 0;
+}
+
+int __wrap_rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	return event == &removal ? 0 : __real_rdma_ack_cm_event(event);
+}
+
+static void expect_catastrophe(void)
+{
+	DAT_EVENT event;
+
+	if (!event_next(env.async, &event))
+		return;
+	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_IA_CATASTROPHIC);
+	CU_ASSERT_EQUAL(event.event_data.asynch_error_event_data.dat_handle, env.ia);
+	CU_ASSERT_EQUAL(event.event_data.asynch_error_event_data.reason, DAT_IA_CATASTROPHIC_ERROR);
+}
+
+/* The provider that is linked into this program, whose calls of the CM come by here. */
+static void announce(void)
+{
+	static DAT_PROVIDER_INFO info = { .ia_name = "linked", .dapl_version_major = 2 };
+	static bool announced;
+
+	if (!announced)
+		dat_provider_init(&info, "soft0 1");
+	announced = true;
+	setenv("DAPL_TEST_IA", "linked", 1);
+}
+
+static void setup(struct end *a, struct end *b)
+{
+	announce();
+	atomic_store(&known, 0);
+	env_open(&env);
+	env_listen(&env);
+	end_open(&env, a, NULL);
+	end_open(&env, b, NULL);
+}
+
+static void teardown(struct end *a, struct end *b)
+{
+	expect_quiet(env.async);
+	end_close(a);
+	end_close(b);
+	env_close(&env);
+}
+
+/* The IA's own id, and those of the listener: the IA hears of it, and each of the listener's does no harm. */
+static void test_idle(void)
+{
+	struct end a, b;
+
+	setup(&a, &b);
+	CU_ASSERT_EQUAL(atomic_load(&known), 3);
+	atomic_store(&removed, 3);
+	connect_pair(&a, &b);		/* makes the CM's channel readable; told of after the removal */
+	expect_catastrophe();
+	disconnect_pair(&a, &b);
+	teardown(&a, &b);
+}
+
+static void test_connected(void)
+{
+	struct end a, b, c, d;
+
+	setup(&a, &b);
+	end_open(&env, &c, NULL);
+	end_open(&env, &d, NULL);
+	connect_pair(&a, &b);
+	CU_ASSERT_EQUAL(atomic_load(&known), 4);
+	atomic_store(&removed, 4);
+	connect_pair(&c, &d);
+	expect(a.conn, DAT_CONNECTION_EVENT_BROKEN, a.ep);
+	CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_DISCONNECTED);
+	expect(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, b.ep);	/* its peer's farewell */
+	expect_catastrophe();
+	end_close(&c);
+	end_close(&d);
+	teardown(&a, &b);
+}
+
+/* Both ways to hear of it count as one; what is opened afterwards does not know of it. */
+static void test_once(void)
+{
+	struct end a, b;
+
+	setup(&a, &b);
+	ids[1] = ids[2] = ids[0];
+	atomic_store(&removed, 3);
+	connect_pair(&a, &b);
+	expect_catastrophe();
+	disconnect_pair(&a, &b);
+	teardown(&a, &b);
+	setup(&a, &b);
+	teardown(&a, &b);
+}
+
+static const struct unit_test tests[] = {
+	{ "CM 6: the device of an IA that listens is removed", test_idle },
+	{ "T26: the device of a connection is removed", test_connected },
+	{ "CM 6: a removal is told once for each IA", test_once },
+};
+
+UNIT_MAIN("removal", tests)
