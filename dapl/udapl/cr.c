@@ -55,12 +55,12 @@ DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PA
 
 /* ---- accept ------------------------------------------------------------------------------ */
 
-/* The EP of the call, or that of the request: one of them, and not both. */
+/* The EP of the call, or that of the request: one of them, not both, and of the kind that is asked for. */
 static struct dapl_ep *accepting_ep(const struct dapl_cr *cr, DAT_EP_HANDLE given)
 {
-	if (!given == !cr->ep)
-		return NULL;
-	return ep_from(given ? given : cr->ep);
+	struct dapl_ep *ep = ep_from(given ? given : cr->ep);
+
+	return !given != !cr->ep && ep && ep->datagrams == cr->datagrams ? ep : NULL;
 }
 
 static DAT_RETURN accept_check_locked(const struct dapl_ep *ep, const struct dapl_cr *cr)
@@ -148,8 +148,6 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	if (size < 0 || (uint32_t)size > (cr->datagrams ? cr->obj.ia->attr->max_private_resolved
 							: cr->obj.ia->attr->max_private_accept))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (ep->datagrams != cr->datagrams)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 
 	if (!ep_lock(ep))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);

@@ -168,17 +168,14 @@ PART void request_count_locked(struct dapl_ep *ep, unsigned op, uint64_t request
  */
 bool request_make_room_locked(struct dapl_ep *ep, uint32_t posted, uint32_t wanted);
 
-/* E(INVALID_STATE, ...); of an endpoint of datagrams, which has no connection, E(INVALID_HANDLE, EP). */
-DAT_RETURN request_refused(const struct dapl_ep *ep, DAT_EP_STATE state);
-
-/* request_refused unless connected, or disconnected, to be flushed. */
+/* E(INVALID_STATE, ...) unless connected, or disconnected, to be flushed. */
 static inline DAT_RETURN request_state(struct dapl_ep *ep)
 {
 	/* acquire: the QP of that state is seen with it */
 	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
 
 	return unlikely(state != DAT_EP_STATE_CONNECTED) && state != DAT_EP_STATE_DISCONNECTED ?
-	       request_refused(ep, state) : DAT_SUCCESS;
+	       ep_state_error(state) : DAT_SUCCESS;
 }
 
 /*

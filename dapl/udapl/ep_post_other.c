@@ -68,7 +68,7 @@ static DAT_RETURN request(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET
 DAT_RETURN ep_post_send_other(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
 			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	if (!obj_is(ep, OBJ_EP))
+	if (!obj_is(ep, OBJ_EP) || ep->datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	/* A negative count is a large one. */
 	if ((unsigned)count > (unsigned)EP_ATTR(ep, max_request_iov))
@@ -86,7 +86,7 @@ DAT_RETURN ep_post_rdma_other(struct dapl_ep *ep, unsigned op, DAT_COUNT count,
 {
 	DAT_COUNT most;
 
-	if (!obj_is(ep, OBJ_EP))
+	if (!obj_is(ep, OBJ_EP) || ep->datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	most = op == IB_OP_READ ? EP_ATTR(ep, max_rdma_read_iov) : EP_ATTR(ep, max_rdma_write_iov);
 	if (!most)

@@ -14,7 +14,7 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT cou
 				.flags = flags, .word = context, .post = ep_work_post_word };
 	const struct ib_attr *attr;
 
-	if (!ep)
+	if (!ep || ep->datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	attr = ep->obj.ia->attr;
 	if (!attr->mem_extensions && !attr->mw_type2)

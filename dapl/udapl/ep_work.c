@@ -44,12 +44,6 @@ static DAT_RETURN work_locked(struct dapl_ep *ep, const struct ep_work *work, ui
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN request_refused(const struct dapl_ep *ep, DAT_EP_STATE state)
-{
-	return ep->datagrams ? DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-			     : ep_state_error(state);
-}
-
 DAT_RETURN ep_work_post(struct dapl_ep *ep, const struct ep_work *work, DAT_UINT32 segments)
 {
 	struct dto_segments list = dto_segments_measure(work->segments, work->count);

@@ -21,6 +21,8 @@ static DAT_RETURN atomic_post(struct dapl_ep *ep, struct ep_work *work, unsigned
 	const DAT_LMR_TRIPLET *local = work->segments;
 	DAT_LMR_TRIPLET exact;
 
+	if (ep->datagrams)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ep->obj.ia->attr->atomics)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!local || local->segment_length < ATOMIC_SIZE)
@@ -76,6 +78,8 @@ DAT_RETURN ext_rdma_write_immed(DAT_HANDLE handle, va_list args)
 	work.remote = va_arg(args, DAT_RMR_TRIPLET *);
 	work.word = va_arg(args, DAT_UINT32);
 	work.flags = va_arg(args, DAT_COMPLETION_FLAGS);
+	if (ep->datagrams)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (ep->obj.ia->attr->iwarp)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	/* A negative count is a large one. */

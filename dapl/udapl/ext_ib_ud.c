@@ -35,7 +35,7 @@ DAT_RETURN ext_send_ud(DAT_HANDLE handle, va_list args)
 	if (work.count && !work.segments)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	work.peer = to ? ud_peer_from(to->ah) : NULL;
-	if (!work.peer || work.peer->pz != ep->pz)
+	if (!work.peer || work.peer->pz != ep->pz || !atomic_load(&work.peer->ah))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (!flags_valid(work.flags, FLAGS_REQUEST, ep->attr.request_completion_flags))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);

@@ -125,6 +125,12 @@ static const struct spoil_call lmr_shared = {
 
 /* ---- dat_rmr_bind, on a connected endpoint; dat_pz_create, dat_rmr_create ---- */
 
+/* One of datagrams, one with a full queue; an RMR of another PZ; memory that nobody may write. */
+static DAT_EP_HANDLE ud, full;
+static DAT_RMR_HANDLE elsewhere;
+static DAT_LMR_HANDLE read_only;
+static DAT_LMR_CONTEXT read_only_lkey;
+
 struct bind_args {
 	DAT_RMR_HANDLE rmr;
 	DAT_LMR_HANDLE lmr;
@@ -173,7 +179,12 @@ SPOIL(bind_args, bind_no_triplet, a->where = NULL)
 SPOIL(bind_args, bind_bad_flags, a->flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG)
 SPOIL(bind_args, bind_unsignalled, a->flags = DAT_COMPLETION_UNSIGNALLED_FLAG)
 SPOIL(bind_args, bind_state, a->ep = things.reserved)
+SPOIL(bind_args, bind_datagrams, a->ep = ud)
+SPOIL(bind_args, bind_full, a->ep = full)
 SPOIL(bind_args, bind_bad_lmr, a->lmr = things.rmr)
+SPOIL(bind_args, bind_other_pz, a->rmr = elsewhere)
+SPOIL(bind_args, bind_read_only, (a->lmr = read_only, a->triplet.lmr_context = read_only_lkey,
+				  a->privileges = DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
 SPOIL(bind_args, bind_other_context, a->triplet.lmr_context = 1)
 SPOIL(bind_args, bind_outside, a->triplet.virtual_address += sizeof(things_memory) - 63)
 SPOIL(bind_args, bind_before, a->triplet.virtual_address -= 1)
@@ -184,6 +195,7 @@ SPOIL(bind_args, bind_zero_based, a->va_type = DAT_VA_TYPE_ZB)
 static const struct spoil_row bind_rows[] = {
 	{ "rmr", bind_bad_rmr, E(INVALID_HANDLE, INVALID_HANDLE_RMR), 1 },
 	{ "ep", bind_bad_ep, E(INVALID_HANDLE, INVALID_HANDLE_EP), 6 },
+	{ "ep of datagrams", bind_datagrams, E(INVALID_HANDLE, INVALID_HANDLE_EP), 6 },
 	{ "no triplet", bind_no_triplet, E(INVALID_PARAMETER, INVALID_ARG3), 3 },
 	{ "flags", bind_bad_flags, E(INVALID_PARAMETER, INVALID_ARG8), 8 },
 	{ "unsignalled", bind_unsignalled, E(INVALID_PARAMETER, INVALID_ARG8), 8 },
@@ -192,9 +204,12 @@ static const struct spoil_row bind_rows[] = {
 	{ "context", bind_other_context, E(INVALID_PARAMETER, INVALID_ARG3), 3 },
 	{ "outside", bind_outside, E(INVALID_PARAMETER, INVALID_ARG3), 3 },
 	{ "before", bind_before, E(INVALID_PARAMETER, INVALID_ARG3), 3 },
+	{ "another pz", bind_other_pz, E(INVALID_PARAMETER, INVALID_ARG6), 1 },
 	{ "privileges", bind_bad_privileges, E(INVALID_PARAMETER, INVALID_ARG4), 4 },
+	{ "memory not to be written", bind_read_only, E(PRIVILEGES_VIOLATION, PRIVILEGES_RDMA_WRITE), 2 },
 	{ "va_type", bind_bad_va_type, E(INVALID_PARAMETER, INVALID_ARG5), 5 },
 	{ "zero-based", bind_zero_based, E0(MODEL_NOT_SUPPORTED), 5 },
+	{ "full", bind_full, E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY), 6 },
 };
 
 static const struct spoil_call rmr_bind = {
@@ -219,7 +234,36 @@ static void test_lmr_shared(void) { run(&lmr_shared); }
 /* Each bind that succeeds takes places in the queue, which its completions give back. */
 static void test_rmr_bind(void)
 {
-	run(&rmr_bind);
+	DAT_REGION_DESCRIPTION region = { .for_va = things_memory };
+	DAT_EP_ATTR attr = rig_attr();
+	DAT_PZ_HANDLE pz;
+	struct rig rig;
+
+	fake.datagrams = true;
+	things_open();
+	rig_connect(&things.rig);
+	rig = things.rig;
+	MUST(dat_lmr_create(things.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(things_memory), things.pz,
+			    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA,
+			    &read_only, &read_only_lkey, NULL, NULL, NULL));
+	MUST(dat_pz_create(things.ia, &pz));
+	MUST(dat_rmr_create(pz, &elsewhere));
+	attr.max_request_dtos = 1;
+	MUST(dat_ep_create(things.ia, things.pz, rig.recv, rig.request, rig.conn, &attr, &full));
+	rig.ep = full;
+	rig_connect(&rig);
+	while (rig_send(&rig, 1, 0) == DAT_SUCCESS)
+		;
+	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
+	MUST(dat_ep_create(things.ia, things.pz, rig.recv, rig.request, rig.conn, &attr, &ud));
+	spoil_run(&rmr_bind);
+	MUST(dat_ep_free(ud));
+	MUST(dat_ep_free(full));
+	MUST(dat_rmr_free(elsewhere));
+	MUST(dat_pz_free(pz));
+	MUST(dat_lmr_free(read_only));
+	things_close();
 }
 
 static void test_no_output(void)

@@ -10,6 +10,9 @@ struct post_args {
 	DAT_COMPLETION_FLAGS flags;
 };
 
+/* One of datagrams, one that an SRQ feeds, and one whose queues are full. */
+static DAT_EP_HANDLE ud, fed, full;
+
 static void post_good(void *args)
 {
 	struct post_args *a = args;
@@ -55,6 +58,9 @@ POST(swap, dat_ib_post_cmp_and_swap(a->ep, 1, 2, a->list, cookie, a->remote, a->
 POST(immed, dat_ib_post_rdma_write_immed(a->ep, a->count, a->list, cookie, a->remote, 5, a->flags))
 
 SPOIL(post_args, bad_ep, a->ep = things.evd)
+SPOIL(post_args, datagrams, a->ep = ud)
+SPOIL(post_args, on_srq, a->ep = fed)
+SPOIL(post_args, full_queue, a->ep = full)
 SPOIL(post_args, negative, a->count = -1)
 SPOIL(post_args, too_many, a->count = FAKE_MAX_SGE + 1)
 SPOIL(post_args, no_list, a->list = NULL)
@@ -76,43 +82,46 @@ SPOIL(post_args, odd_place, a->remote_value.virtual_address = 0x5004)
 	{ "threshold", threshold_flag, P(arg), n }, { "kernel flag", kernel_flag, P(arg), n }, \
 	{ "unknown flag", unknown_flag, P(arg), n }, { "unsignalled", unsignalled_flag, P(arg), n }
 #define EP_ROW { "ep", bad_ep, E(INVALID_HANDLE, INVALID_HANDLE_EP), 1 }
+#define EP_ROWS EP_ROW, { "ep of datagrams", datagrams, E(INVALID_HANDLE, INVALID_HANDLE_EP), 1 }
+#define FULL_ROW { "full", full_queue, E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY), 1 }
 #define COUNT_ROWS { "negative", negative, P(ARG2), 2 }, { "too many", too_many, P(ARG2), 2 }
 #define LIST_ROW { "no list", no_list, P(ARG3), 3 }
 #define LENGTH_ROW(arg) { "too long", too_long, P(arg), 3 }
 #define STATE_ROW { "state", state, E(INVALID_STATE, INVALID_STATE_EP_RESERVED), 1 }
 
 static const struct spoil_row send_rows[] = {
-	EP_ROW, COUNT_ROWS, LIST_ROW, REQUEST_FLAGS(ARG5, 5), LENGTH_ROW(ARG3), STATE_ROW,
+	EP_ROWS, COUNT_ROWS, LIST_ROW, REQUEST_FLAGS(ARG5, 5), LENGTH_ROW(ARG3), STATE_ROW, FULL_ROW,
 };
 
 /* A receive is taken in any state, and of any length. */
 static const struct spoil_row recv_rows[] = {
-	EP_ROW, COUNT_ROWS, LIST_ROW, REQUEST_FLAGS(ARG5, 5),
+	EP_ROW, { "srq", on_srq, E(INVALID_STATE, INVALID_STATE_SRQ_IN_USE), 1 }, COUNT_ROWS, LIST_ROW,
+	REQUEST_FLAGS(ARG5, 5),
 	{ "suppress", suppress_flag, P(ARG5), 5 }, { "solicited", solicited_flag, P(ARG5), 5 },
-	{ "fence", fence_flag, P(ARG5), 5 },
+	{ "fence", fence_flag, P(ARG5), 5 }, FULL_ROW,
 };
 
 static const struct spoil_row rdma_rows[] = {
-	EP_ROW, COUNT_ROWS, LIST_ROW, { "no remote", no_remote, P(ARG5), 4 }, REQUEST_FLAGS(ARG6, 5),
-	LENGTH_ROW(ARG3), STATE_ROW,
+	EP_ROWS, COUNT_ROWS, LIST_ROW, { "no remote", no_remote, P(ARG5), 4 }, REQUEST_FLAGS(ARG6, 5),
+	LENGTH_ROW(ARG3), STATE_ROW, FULL_ROW,
 };
 
 /* The remote segment follows the cookie: ARG5 of the macros with one operand, ARG6 with two. */
 static const struct spoil_row add_rows[] = {
-	EP_ROW, { "no list", no_list, P(ARG3), 3 }, { "short", short_word, P(ARG3), 3 },
+	EP_ROWS, { "no list", no_list, P(ARG3), 3 }, { "short", short_word, P(ARG3), 3 },
 	{ "no remote", no_remote, P(ARG5), 5 }, { "odd", odd_place, P(ARG5), 5 },
-	REQUEST_FLAGS(ARG6, 6), STATE_ROW,
+	REQUEST_FLAGS(ARG6, 6), STATE_ROW, FULL_ROW,
 };
 
 static const struct spoil_row swap_rows[] = {
-	EP_ROW, { "no list", no_list, P(ARG4), 3 }, { "short", short_word, P(ARG4), 3 },
+	EP_ROWS, { "no list", no_list, P(ARG4), 3 }, { "short", short_word, P(ARG4), 3 },
 	{ "no remote", no_remote, P(ARG6), 5 }, { "odd", odd_place, P(ARG6), 5 },
-	REQUEST_FLAGS(ARG7, 6), STATE_ROW,
+	REQUEST_FLAGS(ARG7, 6), STATE_ROW, FULL_ROW,
 };
 
 static const struct spoil_row immed_rows[] = {
-	EP_ROW, COUNT_ROWS, LIST_ROW, { "no remote", no_remote, P(ARG5), 5 }, REQUEST_FLAGS(ARG7, 7),
-	LENGTH_ROW(ARG3), STATE_ROW,
+	EP_ROWS, COUNT_ROWS, LIST_ROW, { "no remote", no_remote, P(ARG5), 5 }, REQUEST_FLAGS(ARG7, 7),
+	LENGTH_ROW(ARG3), STATE_ROW, FULL_ROW,
 };
 
 #define ROWS(rows) rows, COUNT(rows)
@@ -130,14 +139,48 @@ static const struct spoil_call calls[] = {
 	  ROWS(immed_rows) },
 };
 
+static void open_others(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct rig other = things.rig;
+
+	MUST(dat_ep_create_with_srq(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd,
+				    things.srq, &attr, &fed));
+	attr.max_recv_dtos = attr.max_request_dtos = 1;
+	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd, &attr,
+			   &full));
+	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
+	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd, &attr,
+			   &ud));
+	other.ep = full;
+	rig_connect(&other);
+	while (rig_send(&other, 1, 0) == DAT_SUCCESS)
+		;
+	while (rig_recv(&other, 1) == DAT_SUCCESS)
+		;
+	other.ep = fed;
+	rig_connect(&other);
+}
+
+static void close_others(void)
+{
+	MUST(dat_ep_free(ud));
+	MUST(dat_ep_free(full));
+	MUST(dat_ep_free(fed));
+}
+
 static void run_all(size_t first, size_t last)
 {
 	size_t i;
 
+	fake.datagrams = true;
 	things_open();
+	open_others();
 	rig_connect(&things.rig);
 	for (i = first; i < last; i++)
 		spoil_run(&calls[i]);
+	close_others();
 	things_close();
 }
 
