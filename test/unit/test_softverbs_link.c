@@ -92,32 +92,6 @@ static bool all_fired(void *arg)
 	return atomic_load(&fired) == *(unsigned *)arg;
 }
 
-static void timers_fire_in_order(void)
-{
-	/* milliseconds; 2 and 4 are cancelled */
-	static const unsigned delay[TIMERS] = { 30, 10, 50, 20, 40 };
-	unsigned want = 3, i;
-	uint64_t now;
-
-	atomic_store(&fired, 0);
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	CU_ASSERT_FALSE(engine_is_self());
-	now = clock_now();
-	for (i = 0; i < TIMERS; i++)
-		engine_timer_arm(&timers[i], now + delay[i] * NSEC_PER_MSEC, note_fire);
-	engine_timer_cancel(&timers[2]);
-	engine_timer_cancel(&timers[4]);
-	CU_ASSERT_FALSE(timers[2].armed);
-	CU_ASSERT(unit_wait_for(all_fired, &want, UNIT_PATIENCE));
-	CU_ASSERT_EQUAL(atomic_load(&fired_order[0]), 1);
-	CU_ASSERT_EQUAL(atomic_load(&fired_order[1]), 3);
-	CU_ASSERT_EQUAL(atomic_load(&fired_order[2]), 0);
-	for (i = 0; i < TIMERS; i++)
-		engine_timer_cancel(&timers[i]);
-	runtime_release();
-	CU_ASSERT_EQUAL(atomic_load(&fired), want);
-}
-
 static atomic_bool slow_begun, slow_go, slow_done;
 
 static void fire_slowly(struct sv_timer *timer)
@@ -132,6 +106,45 @@ static void fire_slowly(struct sv_timer *timer)
 static bool has_begun(void *arg)
 {
 	return atomic_load((atomic_bool *)arg);
+}
+
+/* Until slow_go the engine does nothing else. */
+static void occupy_engine(struct sv_timer *timer)
+{
+	atomic_store(&slow_begun, false);
+	atomic_store(&slow_go, false);
+	atomic_store(&slow_done, false);
+	engine_timer_arm(timer, clock_now(), fire_slowly);
+	CU_ASSERT_FATAL(unit_wait_for(has_begun, &slow_begun, UNIT_PATIENCE));
+}
+
+static void timers_fire_in_order(void)
+{
+	/* milliseconds; 2 and 4 are cancelled */
+	static const unsigned delay[TIMERS] = { 30, 10, 50, 20, 40 };
+	static struct sv_timer slow;
+	unsigned want = 3, i;
+	uint64_t now;
+
+	atomic_store(&fired, 0);
+	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_FALSE(engine_is_self());
+	occupy_engine(&slow);		/* none fires before all are armed or cancelled, however long that takes */
+	now = clock_now();
+	for (i = 0; i < TIMERS; i++)
+		engine_timer_arm(&timers[i], now + delay[i] * NSEC_PER_MSEC, note_fire);
+	engine_timer_cancel(&timers[2]);
+	engine_timer_cancel(&timers[4]);
+	CU_ASSERT_FALSE(timers[2].armed);
+	atomic_store(&slow_go, true);
+	CU_ASSERT(unit_wait_for(all_fired, &want, UNIT_PATIENCE));
+	CU_ASSERT_EQUAL(atomic_load(&fired_order[0]), 1);
+	CU_ASSERT_EQUAL(atomic_load(&fired_order[1]), 3);
+	CU_ASSERT_EQUAL(atomic_load(&fired_order[2]), 0);
+	for (i = 0; i < TIMERS; i++)
+		engine_timer_cancel(&timers[i]);
+	runtime_release();
+	CU_ASSERT_EQUAL(atomic_load(&fired), want);
 }
 
 static void *release_slowly(void *unused)
@@ -151,8 +164,7 @@ static void cancel_waits_for_a_running_fire(void)
 	pthread_t thread;
 
 	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	engine_timer_arm(&timer, clock_now(), fire_slowly);
-	CU_ASSERT_FATAL(unit_wait_for(has_begun, &slow_begun, UNIT_PATIENCE));
+	occupy_engine(&timer);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, release_slowly, NULL), 0);
 	engine_timer_cancel(&timer);
 	CU_ASSERT(atomic_load(&slow_done));
