@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,4 +95,16 @@ const char *beside_program(const char *name)
 
 	snprintf(path, sizeof(path), "%s/bench/%s", build, name);
 	return path;
+}
+
+void beside_stay(void)
+{
+	cpu_set_t set;
+	int here = sched_getcpu();
+
+	if (here < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET((unsigned)here, &set);
+	sched_setaffinity(0, sizeof(set), &set);
 }

@@ -15,6 +15,9 @@ bool beside_begin(void);
 bool beside_set(enum variant variant);
 void beside_end(void);
 
+/* On one processor from now on, with what is executed. */
+void beside_stay(void);
+
 /* BUILD/bench/NAME, until the next call. */
 const char *beside_program(const char *name);
 bool beside_is_of_build(const char *path);

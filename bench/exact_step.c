@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +10,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "bench/beside.h"
 #include "bench/exact_step.h"
 #include "bench/exact_text.h"
 
@@ -208,19 +208,6 @@ static bool follow(struct stepper *self)
 	}
 }
 
-/* One processor for both: each step is a switch between them. */
-static void stay_here(void)
-{
-	cpu_set_t set;
-	int here = sched_getcpu();
-
-	if (here < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET((unsigned)here, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 static pid_t begin(const char *program, const char *ia)
 {
 	pid_t pid = fork();
@@ -239,7 +226,7 @@ bool exact_run(const char *program, const char *ia, struct exact_run *run)
 	bool good = false;
 
 	memset(run, 0, sizeof(*run));
-	stay_here();
+	beside_stay();
 	fflush(NULL);
 	self.pid = begin(program, ia);
 	if (self.pid < 0)

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,18 +103,6 @@ static int print(const struct client *clients, int which, const char *what, doub
 	return ours / theirs <= limit ? MET : MISSED;
 }
 
-static void stay_here(void)
-{
-	cpu_set_t set;
-	int here = sched_getcpu();
-
-	if (here < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET((unsigned)here, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 int main(int argc, char **argv)
 {
 	bool report = argc == 2 && !strcmp(argv[1], "--report"), measured = false;
@@ -124,7 +111,7 @@ int main(int argc, char **argv)
 
 	if ((argc > 1 && !report) || !beside_begin())
 		return NOT_MEASURED;
-	stay_here();
+	beside_stay();
 	if (start(&clients[0], OURS) && start(&clients[1], PACKAGED))
 		measured = run(clients);
 	measured &= clients[0].pid > 0 && stop(&clients[0]);

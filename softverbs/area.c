@@ -23,6 +23,16 @@ struct area *area_own(void)
 	return own;
 }
 
+void area_unpin(unsigned *pins)
+{
+	struct area *area = area_own();
+
+	pthread_mutex_lock(&area->table_lock);
+	if (!--*pins)
+		pthread_cond_broadcast(&area->unpinned);
+	pthread_mutex_unlock(&area->table_lock);
+}
+
 const uint32_t *area_alive(void)
 {
 	return own->alive;

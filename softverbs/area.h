@@ -69,6 +69,8 @@ struct area {
 
 /* NULL while no runtime is held. */
 struct area *area_own(void);
+/* The pins of something in a table, one fewer; who destroys it waits for the last. */
+void area_unpin(unsigned *pins);
 
 /*
  * Memory of at least `size` bytes; NULL when the heap is exhausted. `offset`: where it begins in

@@ -105,10 +105,7 @@ static void cq_look(uint32_t index, void (*look)(struct sv_cq *cq))
 	if (!cq)
 		return;
 	look(cq);
-	pthread_mutex_lock(&area->table_lock);
-	if (!--cq->pins)
-		pthread_cond_broadcast(&area->unpinned);
-	pthread_mutex_unlock(&area->table_lock);
+	area_unpin(&cq->pins);
 }
 
 static void cq_ring(uint32_t index)
@@ -129,10 +126,7 @@ static void srq_ring(uint32_t index)
 	if (!srq)
 		return;
 	srq_attend(srq);
-	pthread_mutex_lock(&area->table_lock);
-	if (!--srq->pins)
-		pthread_cond_broadcast(&area->unpinned);
-	pthread_mutex_unlock(&area->table_lock);
+	area_unpin(&srq->pins);
 }
 
 void data_doorbell(void)

@@ -27,12 +27,7 @@ struct sv_qp *qp_pin(uint32_t index)
 
 void qp_unpin(struct sv_qp *qp)
 {
-	struct area *area = area_own();
-
-	pthread_mutex_lock(&area->table_lock);
-	if (!--qp->pins)
-		pthread_cond_broadcast(&area->unpinned);
-	pthread_mutex_unlock(&area->table_lock);
+	area_unpin(&qp->pins);
 }
 
 static void qp_list(struct sv_qp *qp)

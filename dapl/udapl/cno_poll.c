@@ -68,8 +68,9 @@ static void fetch_ahead(const struct dapl_evd *evd)
 }
 
 /* All of them once, from the one that is next; where it stops the following call begins. */
-static DAT_COUNT poll_locked(struct dapl_cno *cno, DAT_COUNT max, DAT_EVD_HANDLE *evds)
+static DAT_COUNT poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *evds)
 {
+	struct dapl_cno *cno = handle;
 	struct dapl_evd *first = cno->poll_next ? cno->poll_next : TAILQ_FIRST(&cno->evds), *evd;
 	DAT_COUNT count = 0;
 
@@ -92,32 +93,26 @@ static DAT_COUNT poll_locked(struct dapl_cno *cno, DAT_COUNT max, DAT_EVD_HANDLE
 	return count;
 }
 
-DAT_RETURN poll_args(va_list args, struct poll_args *out)
+DAT_RETURN poll_run(va_list args, pthread_mutex_t *lock, poll_once *poll, DAT_HANDLE handle)
 {
-	out->max = va_arg(args, DAT_COUNT);
-	out->evds = va_arg(args, DAT_EVD_HANDLE *);
-	out->n = va_arg(args, DAT_COUNT *);
-	if (out->max < 1)
+	DAT_COUNT max = va_arg(args, DAT_COUNT), count;
+	DAT_EVD_HANDLE *evds = va_arg(args, DAT_EVD_HANDLE *);
+	DAT_COUNT *n = va_arg(args, DAT_COUNT *);
+
+	if (max < 1)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (!out->evds)
+	if (!evds)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	if (!out->n)
+	if (!n)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	return DAT_SUCCESS;
+	pthread_mutex_lock(lock);
+	count = poll(handle, max, evds);
+	pthread_mutex_unlock(lock);
+	*n = count;
+	return count ? DAT_SUCCESS : DAT_QUEUE_EMPTY;	/* no failure: without a class */
 }
 
 DAT_RETURN ext_cno_poll(DAT_HANDLE handle, va_list args)
 {
-	struct dapl_cno *cno = handle;
-	struct poll_args asked;
-	DAT_RETURN status = poll_args(args, &asked);
-	DAT_COUNT count;
-
-	if (status != DAT_SUCCESS)
-		return status;
-	pthread_mutex_lock(&cno->lock);
-	count = poll_locked(cno, asked.max, asked.evds);
-	pthread_mutex_unlock(&cno->lock);
-	*asked.n = count;
-	return count ? DAT_SUCCESS : DAT_QUEUE_EMPTY;	/* no failure: without a class */
+	return poll_run(args, &((struct dapl_cno *)handle)->lock, poll_locked, handle);
 }

@@ -103,10 +103,5 @@ DAT_RETURN dapl_csp_query(DAT_CSP_HANDLE handle, DAT_CSP_PARAM_MASK mask, DAT_CS
 
 DAT_RETURN dapl_csp_free(DAT_CSP_HANDLE handle)
 {
-	struct dapl_sp *csp = csp_from(handle);
-
-	if (!csp || !obj_retire(&csp->obj))
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
-	sp_destroy(csp);
-	return DAT_SUCCESS;
+	return sp_free(csp_from(handle), DAT_INVALID_HANDLE_CSP);
 }

@@ -168,6 +168,16 @@ PART void request_count_locked(struct dapl_ep *ep, unsigned op, uint64_t request
  */
 bool request_make_room_locked(struct dapl_ep *ep, uint32_t posted, uint32_t wanted);
 
+/* A queue pair, and room for that many requests. Caller holds the post lock. */
+PART DAT_RETURN request_room_locked(struct dapl_ep *ep, uint32_t posted, uint32_t wanted)
+{
+	if (!ep->qp)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
+	if (room_of(&ep->request, posted) < wanted && !request_make_room_locked(ep, posted, wanted))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	return DAT_SUCCESS;
+}
+
 /* E(INVALID_STATE, ...) unless connected, or disconnected, to be flushed. */
 static inline DAT_RETURN request_state(struct dapl_ep *ep)
 {

@@ -12,13 +12,11 @@ static DAT_RETURN request_locked(struct dapl_ep *ep, unsigned op, const DAT_LMR_
 {
 	struct dto_ring *ring = &ep->request;
 	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
-	DAT_RETURN status;
+	DAT_RETURN status = request_room_locked(ep, posted, 1);
 	unsigned ib;
 
-	if (!ep->qp)
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-	if (is_full(ring, posted) && !request_make_room_locked(ep, posted, 1))
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	if (status != DAT_SUCCESS)
+		return status;
 	ib = request_begin(ring, posted, op, operation_of(op), length, cookie, flags);
 	if (op != IB_OP_READ && length <= ep->caps.inline_data)
 		ib |= IB_POST_INLINE;

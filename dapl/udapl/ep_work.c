@@ -19,13 +19,11 @@ static DAT_RETURN work_locked(struct dapl_ep *ep, const struct ep_work *work, ui
 {
 	struct dto_ring *ring = &ep->request;
 	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
-	DAT_RETURN status;
+	DAT_RETURN status = request_room_locked(ep, posted, 1);
 	unsigned ib;
 
-	if (!ep->qp)
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-	if (is_full(ring, posted) && !request_make_room_locked(ep, posted, 1))
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	if (status != DAT_SUCCESS)
+		return status;
 	ib = request_begin(ring, posted, work->op, work->operation, length, work->cookie,
 			   work->flags);
 	ring->slots[posted & ring->mask].special |= work->special;

@@ -71,6 +71,7 @@ void evd_completion_upcall(void *owner)
 	bool wake;
 
 	lock_take(&evd->lock);
+	evd_tally_locked(evd, DCNT_EVD_DTO_CALLBACK);
 	if (evd_fired_locked(evd, &wake))
 		evd->due |= EVD_DUE_TRIGGER;
 	evd_unlock(evd);

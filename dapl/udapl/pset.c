@@ -98,8 +98,9 @@ DAT_RETURN ext_pset_del(DAT_HANDLE handle, va_list args)
 }
 
 /* Each once, beginning behind the last one that a poll returned. */
-static DAT_COUNT poll_locked(struct dapl_pset *pset, DAT_COUNT max, DAT_EVD_HANDLE *evds)
+static DAT_COUNT poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *evds)
 {
+	struct dapl_pset *pset = handle;
 	uint32_t first = pset->next < pset->count ? pset->next : 0, i, at;
 	DAT_COUNT count = 0;
 
@@ -115,18 +116,7 @@ static DAT_COUNT poll_locked(struct dapl_pset *pset, DAT_COUNT max, DAT_EVD_HAND
 
 DAT_RETURN ext_pset_poll(DAT_HANDLE handle, va_list args)
 {
-	struct dapl_pset *pset = handle;
-	struct poll_args asked;
-	DAT_RETURN status = poll_args(args, &asked);
-	DAT_COUNT count;
-
-	if (status != DAT_SUCCESS)
-		return status;
-	pthread_mutex_lock(&pset->lock);
-	count = poll_locked(pset, asked.max, asked.evds);
-	pthread_mutex_unlock(&pset->lock);
-	*asked.n = count;
-	return count ? DAT_SUCCESS : DAT_QUEUE_EMPTY;	/* no failure: without a class */
+	return poll_run(args, &((struct dapl_pset *)handle)->lock, poll_locked, handle);
 }
 
 void pset_destroy(struct dapl_pset *pset)

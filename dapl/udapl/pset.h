@@ -19,11 +19,9 @@ struct dapl_pset {
 
 void pset_destroy(struct dapl_pset *pset);	/* abrupt close: with what is in it */
 
-/* What both polls take; every check of them. */
-struct poll_args {
-	DAT_COUNT max, *n;
-	DAT_EVD_HANDLE *evds;
-};
-DAT_RETURN poll_args(va_list args, struct poll_args *out);
+/* Up to `max` EVDs that have news, of the CNO or poll set; its lock is held. */
+typedef DAT_COUNT poll_once(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *evds);
+/* What both polls do: the arguments, every check of them, and the one poll under the lock. */
+DAT_RETURN poll_run(va_list args, pthread_mutex_t *lock, poll_once *poll, DAT_HANDLE handle);
 
 #endif

@@ -7,7 +7,7 @@
 #define ANY_FIRST 1024u
 #define ANY_COUNT (65536u - ANY_FIRST)
 
-static DAT_RETURN psp_check(struct dapl_ia *ia, struct dapl_evd *evd, DAT_PSP_FLAGS flags,
+static DAT_RETURN psp_check(struct dapl_ia *ia, bool has_qual, struct dapl_evd *evd, DAT_PSP_FLAGS flags,
 			    const DAT_PSP_HANDLE *handle)
 {
 	if (!ia)
@@ -18,7 +18,7 @@ static DAT_RETURN psp_check(struct dapl_ia *ia, struct dapl_evd *evd, DAT_PSP_FL
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	return DAT_SUCCESS;
+	return has_qual ? DAT_SUCCESS : DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 }
 
 /* From where the last one was found, once around. */
@@ -63,14 +63,10 @@ DAT_RETURN dapl_psp_create(DAT_IA_HANDLE ia_given, DAT_CONN_QUAL qual, DAT_EVD_H
 {
 	struct dapl_ia *ia = ia_from(ia_given);
 	struct dapl_evd *evd = evd_from(evd_given);
-	DAT_RETURN status = psp_check(ia, evd, flags, handle);
+	DAT_RETURN status = psp_check(ia, qual, evd, flags, handle);
 	struct dapl_sp *psp;
 
-	if (status != DAT_SUCCESS)
-		return status;
-	if (!qual)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	return psp_build(ia, qual, evd, flags, handle, &psp);
+	return status == DAT_SUCCESS ? psp_build(ia, qual, evd, flags, handle, &psp) : status;
 }
 
 DAT_RETURN dapl_psp_create_any(DAT_IA_HANDLE ia_given, DAT_CONN_QUAL *qual,
@@ -79,14 +75,11 @@ DAT_RETURN dapl_psp_create_any(DAT_IA_HANDLE ia_given, DAT_CONN_QUAL *qual,
 {
 	struct dapl_ia *ia = ia_from(ia_given);
 	struct dapl_evd *evd = evd_from(evd_given);
-	DAT_RETURN status = psp_check(ia, evd, flags, handle);
+	DAT_RETURN status = psp_check(ia, qual, evd, flags, handle);
 	struct dapl_sp *psp;
 
-	if (status != DAT_SUCCESS)
-		return status;
-	if (!qual)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	status = psp_build(ia, 0, evd, flags, handle, &psp);
+	if (status == DAT_SUCCESS)
+		status = psp_build(ia, 0, evd, flags, handle, &psp);
 	if (status == DAT_SUCCESS)
 		*qual = psp->qual;
 	return status;
@@ -113,10 +106,5 @@ DAT_RETURN dapl_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PS
 
 DAT_RETURN dapl_psp_free(DAT_PSP_HANDLE handle)
 {
-	struct dapl_sp *psp = psp_from(handle);
-
-	if (!psp || !obj_retire(&psp->obj))
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
-	sp_destroy(psp);
-	return DAT_SUCCESS;
+	return sp_free(psp_from(handle), DAT_INVALID_HANDLE_PSP);
 }

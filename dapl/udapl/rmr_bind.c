@@ -118,13 +118,12 @@ static DAT_RETURN request_bind(struct dapl_ep *ep, const struct binding *new, ui
 	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed), wanted;
 	DAT_RETURN status;
 
-	if (!ep->qp)
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
 	lock_take(&rmr_lock);
 	wanted = new->lmr && rmr->ep ? 2 : 1;
 	lock_give(&rmr_lock);
-	if (room_of(&ep->request, posted) < wanted && !request_make_room_locked(ep, posted, wanted))
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	status = request_room_locked(ep, posted, wanted);
+	if (status != DAT_SUCCESS)
+		return status;
 	lock_take(&rmr_lock);
 	status = bind_locked(ep, new, key);
 	lock_give(&rmr_lock);

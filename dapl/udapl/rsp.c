@@ -92,8 +92,7 @@ DAT_RETURN dapl_rsp_free(DAT_RSP_HANDLE handle)
 
 	if (!rsp || !obj_retire(&rsp->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
-	ib_listener_destroy(rsp->listener);
-	rsp->listener = NULL;
+	sp_deafen(rsp);
 	if (!rsp->taken)
 		unreserve(rsp->ep);
 	sp_destroy(rsp);

@@ -56,14 +56,29 @@ DAT_RETURN sp_listen(struct dapl_sp *sp, uint16_t port, DAT_HANDLE *handle)
 	return DAT_SUCCESS;
 }
 
+void sp_deafen(struct dapl_sp *sp)
+{
+	if (!sp->listener)
+		return;
+	ib_listener_destroy(sp->listener);
+	sp->listener = NULL;
+	if (sp->kind != OBJ_CSP)
+		ia_count(sp->obj.ia, sp->kind == OBJ_PSP ? DCNT_IA_PSP_FREE : DCNT_IA_RSP_FREE);
+}
+
 void sp_destroy(struct dapl_sp *sp)
 {
-	if (sp->listener)
-		ib_listener_destroy(sp->listener);
-	if (sp->listener && sp->kind != OBJ_CSP)
-		ia_count(sp->obj.ia, sp->kind == OBJ_PSP ? DCNT_IA_PSP_FREE : DCNT_IA_RSP_FREE);
+	sp_deafen(sp);
 	evd_detach(sp->evd, EVD_STREAM_OTHER, DAT_COMPLETION_DEFAULT_FLAG);
 	obj_free(&sp->obj, sp->kind);
+}
+
+DAT_RETURN sp_free(struct dapl_sp *sp, DAT_UINT32 subtype)
+{
+	if (!sp || !obj_retire(&sp->obj))
+		return DAT_ERROR(DAT_INVALID_HANDLE, subtype);
+	sp_destroy(sp);
+	return DAT_SUCCESS;
 }
 
 /* ---- requests, in the event thread ---- */

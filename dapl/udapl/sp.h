@@ -76,7 +76,10 @@ struct dapl_sp *sp_new(struct dapl_ia *ia, enum obj_kind kind, struct dapl_evd *
  * a failure it is what it was before.
  */
 DAT_RETURN sp_listen(struct dapl_sp *sp, uint16_t port, DAT_HANDLE *handle);
+void sp_deafen(struct dapl_sp *sp);	/* no request comes after this */
 void sp_destroy(struct dapl_sp *sp);	/* accepts a half-built one */
+/* NULL, or one that is being freed: E(INVALID_HANDLE, subtype). */
+DAT_RETURN sp_free(struct dapl_sp *sp, DAT_UINT32 subtype);
 void sp_request_upcall(void *listener_owner, struct ib_conn *conn,
 		       const struct ib_request *request);
 

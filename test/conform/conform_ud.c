@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Unreliable datagrams within a process: address handles, the header before the payload, losses. */
-#include "test/conform/conform.h"
+#include "test/conform/unreliable.h"
 
 static const struct pair_options ud = { .type = IBV_QPT_UD };
 
@@ -194,22 +194,7 @@ static void scattered_header(void)
 
 /* ---- losses ---- */
 
-static void no_receive_loses(void)
-{
-	struct ibv_wc wc = { 0 };
-	struct pair pair;
-
-	if (!pair_open(&pair, &ud))
-		return;
-	CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, 11, IBV_SEND_SIGNALED), 0);
-	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
-	CU_ASSERT_TRUE(stays_empty(pair.b.rcq));
-	CU_ASSERT_EQUAL(post_recv(&pair.b, 2, 0, ROOM), 0);
-	CU_ASSERT_EQUAL(post_send(&pair.a, 3, 0, 22, IBV_SEND_SIGNALED), 0);
-	CU_ASSERT_TRUE(completes(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
-	CU_ASSERT_EQUAL(wc.byte_len, GRH_SIZE + 22);
-	pair_close(&pair);
-}
+static void no_receive_loses(void) { unreliable_no_receive_loses(&ud); }
 
 /* Sends with this key and to this number; whether it arrives. */
 static bool arrives(struct pair *pair, uint32_t qkey, uint32_t qpn)
@@ -306,31 +291,7 @@ static void room_is_too_small(void)
 	pair_close(&pair);
 }
 
-static void local_error_stops_the_send_queue(void)
-{
-	struct ibv_mr bad = { 0 }, *good;
-	struct pair pair;
-
-	if (device_is_rxe) {
-		skip("fails as a whole");
-		return;
-	}
-	if (!pair_open(&pair, &ud))
-		return;
-	good = pair.a.mr;
-	pair.a.mr = &bad;
-	CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, 100, IBV_SEND_SIGNALED), 0);
-	pair.a.mr = good;
-	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_LOC_PROT_ERR, NULL));
-	CU_ASSERT_EQUAL(state_of(pair.a.qp), IBV_QPS_SQE);
-	CU_ASSERT_EQUAL(post_recv(&pair.a, 2, 0, ROOM), 0);
-	CU_ASSERT_EQUAL(post_send(&pair.b, 3, 0, 8, 0), 0);
-	CU_ASSERT_TRUE(completes(pair.a.rcq, 2, IBV_WC_SUCCESS, NULL));
-	CU_ASSERT_EQUAL(move_to(pair.a.qp, IBV_QPS_RTS), 0);
-	CU_ASSERT_EQUAL(post_send(&pair.a, 4, 0, 8, IBV_SEND_SIGNALED), 0);
-	CU_ASSERT_TRUE(completes(pair.a.scq, 4, IBV_WC_SUCCESS, NULL));
-	pair_close(&pair);
-}
+static void local_error_stops_the_send_queue(void) { unreliable_local_error(&ud); }
 
 static void bad_work_requests(void)
 {

@@ -96,7 +96,7 @@ static inline void cno_wait_start(struct cno_waiter *w, DAT_CNO_HANDLE cno, DAT_
 
 static inline DAT_RETURN cno_wait_end(struct cno_waiter *w)
 {
-	CU_ASSERT_EQUAL_FATAL(pthread_join(w->thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w->thread));
 	return w->status;
 }
 

@@ -87,7 +87,7 @@ static inline void evd_sleep_start(struct evd_sleeper *s, DAT_EVD_HANDLE evd)
 
 static inline DAT_RETURN evd_sleep_end(struct evd_sleeper *s)
 {
-	CU_ASSERT_EQUAL_FATAL(pthread_join(s->thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(s->thread));
 	return s->status;
 }
 

@@ -177,7 +177,7 @@ static void test_cancel(void)
 	evd = rig_evd_on(&rig, cno, DAT_EVD_SOFTWARE_FLAG);
 	cno_wait_start(&w, cno, DAT_TIMEOUT_INFINITE);
 	CU_ASSERT_EQUAL(pthread_cancel(w.thread), 0);
-	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	CU_ASSERT_EQUAL(w.took, 0);		/* the wait did not return */
 	MUST(rig_post_se(evd, 1));
 	rig_named(cno, evd);

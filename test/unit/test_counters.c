@@ -5,27 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "test/unit/ep_util.h"
+#include "test/unit/two_ends.h"
 
 #define ROUNDS 200
 
-static struct env env;
-static struct end a, b;
-
-static void setup(void)
+static void setup_connected(void)
 {
-	env_open(&env);
-	env_listen(&env);
-	end_open(&env, &a, NULL);
-	end_open(&env, &b, NULL);
+	setup();
 	connect_pair(&a, &b);
-}
-
-static void teardown(void)
-{
-	end_close(&a);
-	end_close(&b);
-	env_close(&env);
 }
 
 static uint64_t counter(DAT_HANDLE handle, int which)
@@ -41,7 +28,7 @@ static void test_checks(void)
 {
 	DAT_UINT64 out[DCNT_IA_ALL_COUNTERS];
 
-	setup();
+	setup_connected();
 	IS(dat_ib_query_counters(env.pz, 0, out, 0), E0(INVALID_HANDLE));
 	IS(dat_ib_print_counters(env.lmr, 0, 0), E0(INVALID_HANDLE));
 	IS(dat_ib_query_counters(a.ep, -1, out, 0), E(INVALID_PARAMETER, INVALID_ARG2));
@@ -58,7 +45,7 @@ static void test_one_and_all(void)
 	DAT_UINT64 out[DCNT_EP_ALL_COUNTERS + 1];
 	int i;
 
-	setup();
+	setup_connected();
 	memset(out, 0xee, sizeof(out));
 	MUST(dat_ib_query_counters(a.ep, DCNT_EP_CONNECT, out, 0));
 	CU_ASSERT_EQUAL(out[DCNT_EP_CONNECT], 1);
@@ -75,7 +62,7 @@ static void test_objects_and_connections(void)
 {
 	DAT_PZ_HANDLE pz;
 
-	setup();
+	setup_connected();
 	CU_ASSERT_EQUAL(counter(env.ia, DCNT_IA_EP_CREATE), 2);
 	CU_ASSERT_EQUAL(counter(env.ia, DCNT_IA_LMR_CREATE), 1);
 	CU_ASSERT_EQUAL(counter(env.ia, DCNT_IA_CM_LISTEN), 1);
@@ -128,7 +115,7 @@ static void test_data(void)
 {
 	pthread_t thread;
 
-	setup();
+	setup_connected();
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, receiver, &b), 0);
 	sender(&a);
 	pthread_join(thread, NULL);
@@ -147,7 +134,7 @@ static void test_evd(void)
 	DAT_UINT64 out[DCNT_EVD_ALL_COUNTERS];
 	DAT_EVENT event;
 
-	setup();
+	setup_connected();
 	MUST(dat_ib_query_counters(a.request, DCNT_EVD_ALL_COUNTERS, out, 1));
 	IS(dat_evd_dequeue(a.request, &event), DAT_QUEUE_EMPTY);
 	IS(dat_evd_dequeue(a.request, &event), DAT_QUEUE_EMPTY);
@@ -169,7 +156,7 @@ static void test_reset(void)
 {
 	DAT_UINT64 out[DCNT_EP_ALL_COUNTERS];
 
-	setup();
+	setup_connected();
 	MUST(dat_ib_query_counters(a.ep, DCNT_EP_CONNECT, out, 1));
 	CU_ASSERT_EQUAL(out[DCNT_EP_CONNECT], 1);
 	CU_ASSERT_EQUAL(counter(a.ep, DCNT_EP_CONNECT), 0);
@@ -182,7 +169,7 @@ static void test_printed_form(void)
 	int saved, pipes[2];
 	ssize_t size;
 
-	setup();
+	setup_connected();
 	CU_ASSERT_EQUAL_FATAL(pipe(pipes), 0);
 	fflush(stdout);
 	saved = dup(STDOUT_FILENO);

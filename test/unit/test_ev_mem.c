@@ -120,7 +120,7 @@ static void wait_start(struct mem_waiter *w, DAT_HANDLE handle)
 
 static DAT_RETURN wait_end(struct mem_waiter *w)
 {
-	CU_ASSERT_EQUAL_FATAL(pthread_join(w->thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w->thread));
 	return w->status;
 }
 

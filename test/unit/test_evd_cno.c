@@ -218,7 +218,7 @@ static void test_waiter_is_the_delivery(void)
 	CU_ASSERT_TRUE(is_asleep(rig.recv));
 	rig_receive(&rig, 7);
 	fake_fire(rig_cq(rig.recv));		/* whichever thread reads the channel */
-	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, DAT_SUCCESS);
 	CU_ASSERT_EQUAL(rig_cookie(&w.event), 7);
 	rig_named(cno, NULL);
@@ -244,13 +244,13 @@ static void test_waiter_of_more_leaves_what_it_was_told_of(void)
 	MUST(rig_post_se(evd, 1));
 	MUST(rig_post_se(evd, 2));
 	MUST(rig_post_se(evd, 3));
-	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, DAT_SUCCESS);
 	CU_ASSERT_EQUAL(w.more, 2);
 	rig_named(cno, NULL);			/* nmore said it */
 	evd_wait_start(&w, evd, 4);
 	MUST(dat_evd_set_unwaitable(evd));	/* this one is told nothing of the two */
-	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
 	rig_named(cno, evd);
 	rig_take(evd);
@@ -274,14 +274,14 @@ static void test_threshold_moderates_the_device(void)
 	rig_open(&rig, &attr);
 	evd_wait_start(&w, rig.recv, 1);
 	rig_receive(&rig, 1);
-	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	CU_ASSERT_EQUAL(rig_cq(rig.recv)->moderation, 1);
 	evd_wait_start(&w, rig.recv, 3);
 	CU_ASSERT_TRUE(unit_wait_for(waits_for_three, rig_cq(rig.recv), UNIT_PATIENCE));
 	rig_receive(&rig, 1);
 	rig_receive(&rig, 2);
 	rig_receive(&rig, 3);
-	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, DAT_SUCCESS);
 	rig_take(rig.recv);
 	rig_take(rig.recv);

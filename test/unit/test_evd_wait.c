@@ -131,7 +131,7 @@ static void wait_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout
 
 static DAT_RETURN wait_end(struct waiter *w)
 {
-	CU_ASSERT_EQUAL_FATAL(pthread_join(w->thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w->thread));
 	return w->status;
 }
 
@@ -359,7 +359,7 @@ static void test_cancel(void)
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&w.thread, NULL, wait_cancelled, &w), 0);
 	CU_ASSERT_TRUE(unit_wait_for(is_asleep, rig.recv, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(pthread_cancel(w.thread), 0);
-	CU_ASSERT_EQUAL(pthread_join(w.thread, NULL), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	CU_ASSERT_EQUAL(w.took, 0);		/* the wait did not return */
 	/* the wait right is free, and so is the lock */
 	MUST(rig_post_se(rig.recv, 1));

@@ -2,25 +2,12 @@
 /* RDMA writes with immediate data over the software device. */
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
-#include "test/unit/ep_util.h"
+#include "test/unit/two_ends.h"
 
-static struct env env;
-static struct end a, b;
-
-static void setup(void)
+static void setup_connected(void)
 {
-	env_open(&env);
-	env_listen(&env);
-	end_open(&env, &a, NULL);
-	end_open(&env, &b, NULL);
+	setup();
 	connect_pair(&a, &b);
-}
-
-static void teardown(void)
-{
-	end_close(&a);
-	end_close(&b);
-	env_close(&env);
 }
 
 static DAT_RETURN write_immed(DAT_COUNT count, DAT_LMR_TRIPLET *list, DAT_UINT32 data,
@@ -78,7 +65,7 @@ static void test_round_trips(void)
 	static const DAT_UINT32 values[] = { 0, 1, 0x01020304, 0xffffffff };
 	size_t i;
 
-	setup();
+	setup_connected();
 	for (i = 0; i < COUNT(values); i++)
 		round_trip(values[i], 2, 1000);
 	round_trip(5, 0, 100);
@@ -90,7 +77,7 @@ static void test_refused(void)
 	DAT_LMR_TRIPLET from;
 	DAT_EVENT event;
 
-	setup();
+	setup_connected();
 	from = segment(&env, 0, 10);
 	MUST(try_recv(&b, 1));
 	MUST(write_immed(1, &from, 1, env.rkey ^ 0x10000));

@@ -109,6 +109,15 @@ bool unit_wait_for(bool (*done)(void *arg), void *arg, unsigned milliseconds)
 	return true;
 }
 
+bool unit_join(pthread_t thread)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += UNIT_PATIENCE / 1000;
+	return !pthread_timedjoin_np(thread, NULL, &deadline);
+}
+
 bool unit_is_soon(uint64_t (*run)(void *arg), void *arg, uint64_t limit)
 {
 	unsigned failures = CU_get_number_of_failures();

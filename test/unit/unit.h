@@ -3,6 +3,7 @@
 #ifndef UNIT_H
 #define UNIT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +37,9 @@ const char *unit_tmpdir(void);
 
 /* Calls `done` again and again until it is true or the time is over; yields in between. */
 bool unit_wait_for(bool (*done)(void *arg), void *arg, unsigned milliseconds);
+
+/* The thread ends, within UNIT_PATIENCE: for one that something wakes. */
+bool unit_join(pthread_t thread);
 
 /* A thread of this process sleeps, or has even ended. */
 bool unit_is_asleep(pid_t thread);
