@@ -2,6 +2,7 @@
 /* Address handles: where a datagram goes to, by GID alone, as on Ethernet. */
 #include <errno.h>
 #include <stdlib.h>
+#include "softverbs/name.h"
 #include "softverbs/ud.h"
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -26,7 +27,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah->ibv.pd = pd;
 	ah->attr = *attr;
 	/* whether it exists shows in use, as anywhere: datagrams to other hosts are lost */
-	ah->is_here = gid_index(&attr->grh.dgid) >= 0;
+	ah->is_here = name_is_in_folder() || gid_index(&attr->grh.dgid) >= 0;
 	atomic_fetch_add_explicit(&pd_of(pd)->users, 1, memory_order_relaxed);
 	return &ah->ibv;
 }

@@ -282,6 +282,8 @@ bool ip_same(const struct cm_ip *a, const struct cm_ip *b);
 union ibv_gid ip_gid(const struct cm_ip *ip);
 /* 0, EADDRNOTAVAIL, or why nobody can tell */
 int ip_is_local(const struct sockaddr *addr);
+/* Where processes of other hosts' addresses may be: the rest of the folder that names are in. As ip_is_local. */
+int ip_is_reachable(const struct sockaddr *addr);
 /* 0 or errno */
 int ip_route(const struct sockaddr *target, struct sockaddr_storage *source);
 

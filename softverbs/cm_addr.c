@@ -129,7 +129,7 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *source, struct
 	error = resolve_addr(id, source, target);
 	if (error)
 		return cm_fail(error);
-	absent = ip_is_local(&public->route.addr.dst_addr);
+	absent = ip_is_reachable(&public->route.addr.dst_addr);
 	if (absent && absent != EADDRNOTAVAIL)
 		return cm_fail(absent);
 	event = event_new(id, absent ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED,

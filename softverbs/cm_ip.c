@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "softverbs/cancel.h"
 #include "softverbs/cm.h"
+#include "softverbs/name.h"
 
 #define PROBE_PORT 9	/* of datagram sockets that never send */
 
@@ -162,6 +163,13 @@ int ip_is_local(const struct sockaddr *addr)
 	}
 	cancel_restore(cancel);
 	return error;
+}
+
+int ip_is_reachable(const struct sockaddr *addr)
+{
+	int error = ip_is_local(addr);
+
+	return error == EADDRNOTAVAIL && name_is_in_folder() && !is_multicast(addr) ? 0 : error;
 }
 
 /* The local address from which the host would send to the target. */

@@ -125,6 +125,7 @@ static int ephemeral_take_locked(uint16_t space, uint16_t *number)
 static void block_free_locked(struct block *block)
 {
 	LIST_REMOVE(block, entry);
+	name_give(block->fd);
 	close(block->fd);
 	free(block);
 }
@@ -206,6 +207,7 @@ static int name_take(struct cm_port *port)
 	name_scan(prefix, conflict_look, &conflict);
 	if (!conflict.found)
 		return 0;
+	name_give(port->fd);
 	close(port->fd);
 	port->fd = -1;
 	return EADDRINUSE;
@@ -340,6 +342,7 @@ void port_release_locked(struct cm_id *id)
 	LIST_REMOVE(port, entry);
 	if (port->ephemeral || !number_is_left_locked(port))
 		ephemeral_give_locked(port->space, port->number);
+	name_give(port->fd < 0 ? port->watch.fd : port->fd);
 	if (port->fd >= 0)
 		close(port->fd);
 	if (port->watch.fd < 0) {	/* the engine never saw it */

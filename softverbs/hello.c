@@ -103,7 +103,8 @@ static bool pvm_works(const struct hello *hello, pid_t pid)
 	struct iovec local = { seen, sizeof(seen) };
 	struct iovec remote = { (void *)(uintptr_t)hello->canary, sizeof(seen) };
 
-	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(seen) &&
+	/* 0: a process of another pid name space */
+	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(seen) &&
 	       !memcmp(seen, hello->nonce, sizeof(seen));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Claiming, finding and listing the names of this user in the abstract socket namespace. */
+/* Claiming, finding and listing the names of this user, in the abstract socket namespace or in a folder. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -8,14 +8,40 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "softverbs/name.h"
+#include "softverbs/name_folder.h"
 #include "softverbs/peer.h"
+#include "softverbs/settings.h"
 #include "util/log.h"
+
+int name_open(void)
+{
+	const char *path = sv_setting_folder();
+
+	return path ? folder_open(path) : 0;
+}
+
+void name_close(void)
+{
+	folder_close();
+}
+
+void name_fork_child(void)
+{
+	folder_fork_child();
+}
+
+bool name_is_in_folder(void)
+{
+	return folder_is_open();
+}
 
 /* An abstract address begins with a zero byte, and its length, not a final zero, ends it. */
 static socklen_t name_address(struct sockaddr_un *address, const char *name)
 {
 	int length;
 
+	if (folder_is_open())
+		return folder_address(address, name);
 	memset(address, 0, sizeof(*address));
 	address->sun_family = AF_UNIX;
 	length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
@@ -32,15 +58,21 @@ static int close_with(int fd, int error)
 
 int name_claim(const char *name)
 {
-	struct sockaddr_un address;
-	socklen_t size = name_address(&address, name);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
 
 	if (fd < 0)
 		return -1;
-	if (bind(fd, (struct sockaddr *)&address, size))
+	if (folder_is_open() ? folder_bind(fd, name) :
+			       bind(fd, (struct sockaddr *)&address, name_address(&address, name)))
 		return close_with(fd, errno);
 	return fd;
+}
+
+void name_give(int fd)
+{
+	if (folder_is_open())
+		folder_give(fd);
 }
 
 int name_peer(int fd, struct ucred *peer)
@@ -60,8 +92,14 @@ int name_connect(const char *name, struct ucred *peer)
 
 	if (fd < 0)
 		return -1;
-	if (connect(fd, (struct sockaddr *)&address, size))
-		return close_with(fd, errno);
+	if (!size)
+		return close_with(fd, ENAMETOOLONG);
+	if (connect(fd, (struct sockaddr *)&address, size)) {
+		error = errno;
+		if (folder_is_open() && error == ECONNREFUSED)
+			folder_refused(name);
+		return close_with(fd, error == ENOENT ? ECONNREFUSED : error);
+	}
 	error = name_peer(fd, peer);
 	if (error == EACCES) {
 		log_at(LOG_WARN, "softverbs: the name %s is held by user %u", name,
@@ -71,7 +109,7 @@ int name_connect(const char *name, struct ucred *peer)
 	return error ? close_with(fd, error) : fd;
 }
 
-void name_scan(const char *prefix, void (*visit)(void *arg, const char *rest), void *arg)
+static void abstract_scan(const char *prefix, void (*visit)(void *arg, const char *rest), void *arg)
 {
 	FILE *file = fopen("/proc/net/unix", "re");
 	struct sockaddr_un whole;
@@ -103,4 +141,12 @@ void name_scan(const char *prefix, void (*visit)(void *arg, const char *rest), v
 	}
 	free(line);
 	fclose(file);
+}
+
+void name_scan(const char *prefix, void (*visit)(void *arg, const char *rest), void *arg)
+{
+	if (folder_is_open())
+		folder_scan(prefix, visit, arg);
+	else
+		abstract_scan(prefix, visit, arg);
 }

@@ -75,6 +75,7 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
+	name_fork_child();
 	engine_fork_child();
 	links_fork_child();
 	slots_fork_child();
@@ -204,6 +205,7 @@ static int engine_open(int slot_fd)
 	runtime.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	error = runtime.spare < 0 || listen(slot_fd, BACKLOG) ? errno : engine_start();
 	if (error) {
+		name_give(slot_fd);
 		close(slot_fd);
 		return error;
 	}
@@ -217,6 +219,7 @@ static int engine_open(int slot_fd)
 static void runtime_close(void)
 {
 	engine_halt();
+	name_give(runtime.listener.fd);
 	engine_unwatch(&runtime.listener);
 	engine_unwatch(&runtime.doorbell);
 	links_close();
@@ -226,6 +229,7 @@ static void runtime_close(void)
 		area_close(&runtime.self);
 	close_all(&runtime.self.doorbell, 1);
 	close_all(&runtime.spare, 1);
+	name_close();
 	runtime.open = false;
 }
 
@@ -236,6 +240,8 @@ static int runtime_open(void)
 	runtime.open = true;
 	log_more((unsigned)sv_setting(SV_SET_LOG));
 	error = self_init();
+	if (!error)
+		error = name_open();
 	if (error)
 		return error;
 	slot_fd = slot_claim();
@@ -243,6 +249,7 @@ static int runtime_open(void)
 		return errno;
 	error = area_open(&runtime.self);
 	if (error) {
+		name_give(slot_fd);
 		close(slot_fd);
 		return error;
 	}

@@ -64,3 +64,10 @@ void sv_setting_vendor(uint32_t *vendor, uint32_t *part)
 	*vendor = v;
 	*part = p;
 }
+
+const char *sv_setting_folder(void)
+{
+	const char *path = secure_getenv("SOFTVERBS_DIR");
+
+	return path && *path ? path : NULL;
+}

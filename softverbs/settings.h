@@ -30,4 +30,7 @@ unsigned long sv_setting(enum sv_setting which);
 /* SOFTVERBS_VENDOR=vendor:part, for programs that know a device by its numbers; left alone else. */
 void sv_setting_vendor(uint32_t *vendor, uint32_t *part);
 
+/* SOFTVERBS_DIR: where processes meet that share no network namespace; NULL: not set. */
+const char *sv_setting_folder(void);
+
 #endif

@@ -15,7 +15,7 @@ struct sv_ah {
 	struct ibv_ah ibv;
 	struct ibv_ah_attr attr;
 	union ibv_gid source;		/* what sgid_index stood for */
-	bool is_here;			/* the destination is an address of this host */
+	bool is_here;			/* the destination may be an address of this host, or of the folder of names */
 };
 
 struct ud_done {			/* a completed receive, until polled */

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# Processes in different network name spaces, then also in different pid and user name spaces, meet in a folder
+# (SOFTVERBS_DIR). One is killed: the other hears of it, and what it left does not hinder the next.
+. test/blackbox/lib-verbs.sh
+needs rping ucmatose udaddy
+
+folder=$tmp/folder
+mkdir -m 700 "$folder"
+export SOFTVERBS_DIR="$folder"
+
+# A COMMAND in name spaces of its own, made with the options in $spaces; its addresses are loopback and 10.9.0.N.
+cat >"$tmp/bin/apart" <<-'END'
+	#!/bin/sh
+	number=$1
+	shift
+	exec unshare $spaces sh -c 'ip link set lo up && ip address add '"10.9.0.$number/24"' dev lo && exec "$@"' sh "$@"
+END
+chmod +x "$tmp/bin/apart"
+apart=$tmp/bin/apart
+
+holds() {
+	ls "$folder" | grep -q "$1"
+}
+empty() {
+	[ -z "$(ls "$folder")" ]
+}
+
+# client COMMAND...: until the server listens; its port has the name a moment before.
+client() {
+	tries=1
+	until timeout -k 2 "$longest" "$apart" 2 "$sv" "$@" >"$tmp/client" 2>&1 && ! says client 'error: 8'; do
+		grep -q 'REJECTED\|error: 8' "$tmp/client" && [ $tries -lt 100 ] || fail "$1 did not succeed, with unshare $spaces"
+		tries=$((tries + 1))
+	done
+}
+
+# both PORT SERVER -- CLIENT: each in name spaces of its own, and nothing is left.
+both() {
+	port=$1 server=
+	shift
+	while [ "$1" != -- ]; do
+		server="$server $1"
+		shift
+	done
+	shift
+	start server "$apart" 1 "$sv" $server
+	server_pid=$started
+	within 60 holds ",$port," || fail "$server does not listen, with unshare $spaces"
+	client "$@"
+	wait "$server_pid" || fail "$server did not succeed, with unshare $spaces"
+	within 3 empty || fail "left: $(ls "$folder")"
+}
+
+served=
+for spaces in '-n' '-n -p -f --kill-child' '-Urn' '-Urn -p -f --kill-child'; do
+	export spaces
+	"$apart" 1 true 2>"$tmp/why" || continue
+	served="$served, $spaces"
+	both 7174 rping -s -a 127.0.0.1 -C 5 -S 60000 -- rping -c -a 127.0.0.1 -C 5 -S 60000 -V
+	both 7174 rping -s -C 5 -- rping -c -a 10.9.0.1 -C 5 -V	# a wildcard, at an address of the other name space
+	both 7471 ucmatose -b 10.9.0.1 -c 4 -C 10 -S 4096 -- ucmatose -s 10.9.0.1 -c 4 -C 10 -S 4096
+	both 7174 udaddy -b 10.9.0.1 -- udaddy -s 10.9.0.1
+
+	start server "$apart" 1 "$sv" rping -s -P -d -a 10.9.0.1
+	server_pid=$started
+	within 60 holds ,7174, || fail 'the server does not listen'
+	client rping -c -a 10.9.0.1 -C 2 -V
+	start victim "$apart" 2 "$sv" rping -c -a 10.9.0.1 -v -C 0
+	victim_pid=$started
+	within 30 says victim 'ping data' || fail 'the client does not begin'
+	: >"$tmp/server"
+	kill_program "$victim_pid"
+	wait "$victim_pid"
+	within 10 says server 'DISCONNECT' || fail 'the server hears nothing of the death of its client'
+	client rping -c -a 10.9.0.1 -C 2 -V
+	kill_program "$server_pid"
+	wait "$server_pid"
+	holds ,7174, || fail 'a killed process left no name: this proves nothing'
+	both 7174 rping -s -a 10.9.0.1 -C 5 -- rping -c -a 10.9.0.1 -C 5 -V
+done
+[ -n "$served" ] || skip "no network name spaces here: $(cat "$tmp/why")"
+
+chmod g+w "$folder"
+! "$sv" ibv_rc_pingpong -d soft0 -g 0 >"$tmp/open" 2>&1 || fail 'a folder in which others may write was taken'
+says open 'others may write there' || fail 'it is not told why the folder was not taken'
+echo "processes of different name spaces meet in a folder: ${served#, }"

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Names in a folder (SOFTVERBS_DIR): which folders serve, who holds a name, what killed processes leave. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include "softverbs/name.h"
+#include "softverbs/runtime.h"
+#include "test/unit/linked.h"
+
+static char folder[512];
+
+static char *in_folder(const char *file)
+{
+	static char path[sizeof(folder) + 256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	return path;
+}
+
+/* The file of a name. */
+static char *file_of(const char *name)
+{
+	char file[128];
+
+	snprintf(file, sizeof(file), "softverbs%d%s", SV_LAYOUT, name);
+	return in_folder(file);
+}
+
+static bool is_there(const char *path)
+{
+	struct stat stat;
+
+	return !lstat(path, &stat);
+}
+
+/* Entries besides . and .. */
+static unsigned files(void)
+{
+	return entries(folder) - 2;
+}
+
+static void folder_make(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(folder, sizeof(folder), "%s/softverbs.XXXXXX", tmp ? tmp : "/tmp");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	setenv("SOFTVERBS_DIR", folder, 1);
+}
+
+/* All that the device put there has to be gone. */
+static void folder_remove(void)
+{
+	unsetenv("SOFTVERBS_DIR");
+	CU_ASSERT_EQUAL(rmdir(folder), 0);
+}
+
+static void file_make(const char *path)
+{
+	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	CU_ASSERT_TRUE_FATAL(fd >= 0);
+	close(fd);
+}
+
+/* ---- which folders serve ---- */
+
+static void others_may_not_write_there(void)
+{
+	static const mode_t modes[] = { 0720, 0702, 01777 };
+
+	folder_make();
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		CU_ASSERT_EQUAL(chmod(folder, modes[i]), 0);
+		CU_ASSERT_EQUAL(name_open(), EPERM);
+		CU_ASSERT_FALSE(name_is_in_folder());
+		CU_ASSERT_EQUAL(runtime_hold(), EPERM);
+	}
+	CU_ASSERT_EQUAL(chmod(folder, 0755), 0);
+	CU_ASSERT_EQUAL(name_open(), 0);
+	CU_ASSERT_TRUE(name_is_in_folder());
+	name_close();
+	if (!chown(folder, 65534, (gid_t)-1)) {	/* the super-user alone can try it */
+		CU_ASSERT_EQUAL(name_open(), EPERM);
+		CU_ASSERT_EQUAL(chown(folder, geteuid(), (gid_t)-1), 0);
+	}
+	folder_remove();
+}
+
+static void it_must_be_a_folder(void)
+{
+	folder_make();
+	file_make(in_folder("file"));
+	setenv("SOFTVERBS_DIR", in_folder("file"), 1);
+	CU_ASSERT_EQUAL(name_open(), ENOTDIR);
+	CU_ASSERT_EQUAL(unlink(in_folder("file")), 0);
+	CU_ASSERT_EQUAL(name_open(), ENOENT);
+	CU_ASSERT_EQUAL(runtime_hold(), ENOENT);
+	setenv("SOFTVERBS_DIR", "", 1);		/* as if it were not set */
+	CU_ASSERT_EQUAL(name_open(), 0);
+	CU_ASSERT_FALSE(name_is_in_folder());
+	folder_remove();
+}
+
+static unsigned complaints(FILE *log)
+{
+	unsigned count = 0;
+	char line[1024];
+
+	rewind(log);
+	while (fgets(line, sizeof(line), log))
+		count += strstr(line, "SOFTVERBS_DIR=") != NULL;
+	return count;
+}
+
+/* The first test, so that nothing was told yet; a process of its own, for it loses stderr. */
+static int tries_twice(int fd, void *arg)
+{
+	FILE *log = tmpfile();
+	unsigned count;
+
+	(void)fd;
+	(void)arg;
+	if (!log || dup2(fileno(log), 2) != 2)
+		return 1;
+	if (runtime_hold() != EPERM || runtime_hold() != EPERM)
+		return 2;
+	count = complaints(log);
+	return count == 1 ? 0 : 10 + (int)count;
+}
+
+static void why_is_told_once(void)
+{
+	struct process process;
+
+	folder_make();
+	CU_ASSERT_EQUAL(chmod(folder, 0777), 0);
+	CU_ASSERT_TRUE(process_start(&process, tries_twice, NULL));
+	CU_ASSERT_EQUAL(process_end(&process), 0);
+	folder_remove();
+}
+
+/* ---- names ---- */
+
+/* Claims the name, listening or not, and keeps it until it hears something. */
+static int holds(int fd, void *arg)
+{
+	const char *name = arg;
+	uint64_t value = 0;
+	int socket;
+
+	if (name_open())
+		return 1;
+	socket = name_claim(name + 1);
+	if (socket < 0 || (*name == 'l' && listen(socket, 4)))
+		return 2;
+	process_say(fd, 1);
+	process_hear(fd, &value);
+	name_give(socket);
+	close(socket);
+	name_close();
+	return 0;
+}
+
+static void a_name_is_one_process_s(void)
+{
+	char names[2][24] = { "lc/106/7/::1", "-c/106/7/any" };
+	struct process process;
+	struct ucred peer;
+	int fd;
+
+	folder_make();
+	for (unsigned i = 0; i < 2; i++) {
+		bool listens = *names[i] == 'l';
+
+		CU_ASSERT_TRUE_FATAL(process_start(&process, holds, names[i]));
+		CU_ASSERT_TRUE(process_sync(process.fd));
+		CU_ASSERT_EQUAL(name_open(), 0);
+		CU_ASSERT_EQUAL(files(), 1);
+		CU_ASSERT_EQUAL(name_claim(names[i] + 1), -1);
+		CU_ASSERT_EQUAL(errno, EADDRINUSE);
+		fd = name_connect(names[i] + 1, &peer);
+		CU_ASSERT_TRUE(listens ? fd >= 0 && peer.pid == process.pid :
+					 fd < 0 && errno == ECONNREFUSED);
+		if (fd >= 0)
+			close(fd);
+		CU_ASSERT_EQUAL(files(), 1);	/* bound is enough to hold it */
+		CU_ASSERT_TRUE(process_say(process.fd, 1));
+		CU_ASSERT_EQUAL(process_end(&process), 0);
+		CU_ASSERT_EQUAL(files(), 0);
+		CU_ASSERT_EQUAL(name_connect(names[i] + 1, &peer), -1);
+		CU_ASSERT_EQUAL(errno, ECONNREFUSED);
+		name_close();
+	}
+	folder_remove();
+}
+
+static void seen(void *arg, const char *rest)
+{
+	*(unsigned *)arg += !strcmp(rest, "any") ? 1 : !strcmp(rest, "::1") ? 10 : 100;
+}
+
+/* A killed process's name: gone for who claims it, asks for it, lists it, or begins there. */
+static void a_killed_process_s_name(void)
+{
+	char name[] = "lc/106/7/any", other[] = "-c/106/7/::1";
+	struct process killed, alive;
+	struct ucred peer;
+	int fd;
+
+	folder_make();
+	for (unsigned how = 0; how < 4; how++) {
+		unsigned found = 0;
+
+		CU_ASSERT_TRUE_FATAL(process_start(&alive, holds, other));
+		CU_ASSERT_TRUE(process_sync(alive.fd));
+		CU_ASSERT_TRUE_FATAL(process_start(&killed, holds, name));
+		CU_ASSERT_TRUE(process_sync(killed.fd));
+		if (how < 3)
+			CU_ASSERT_EQUAL(name_open(), 0);
+		CU_ASSERT_EQUAL(files(), 2);
+		process_kill(&killed);
+		CU_ASSERT_EQUAL(files(), 2);
+		switch (how) {
+		case 0:
+			fd = name_claim(name + 1);
+			CU_ASSERT_TRUE(fd >= 0);
+			name_give(fd);
+			close(fd);
+			break;
+		case 1:
+			CU_ASSERT_EQUAL(name_connect(name + 1, &peer), -1);
+			CU_ASSERT_EQUAL(errno, ECONNREFUSED);
+			break;
+		case 2:
+			name_scan("c/106/7/", seen, &found);
+			CU_ASSERT_EQUAL(found, 10);
+			break;
+		default:
+			CU_ASSERT_EQUAL(name_open(), 0);
+		}
+		CU_ASSERT_EQUAL(files(), 1);
+		CU_ASSERT_TRUE(is_there(file_of(",c,106,7,::1")));
+		CU_ASSERT_TRUE(process_say(alive.fd, 1));
+		CU_ASSERT_EQUAL(process_end(&alive), 0);
+		name_close();
+	}
+	folder_remove();
+}
+
+/* What is no socket of the device is not its own. */
+static void files_of_others(void)
+{
+	struct ucred peer;
+
+	folder_make();
+	file_make(file_of(",s77"));
+	file_make(in_folder("notes"));
+	CU_ASSERT_EQUAL(name_open(), 0);
+	CU_ASSERT_EQUAL(name_claim("s77"), -1);
+	CU_ASSERT_EQUAL(errno, EADDRINUSE);
+	CU_ASSERT_EQUAL(name_connect("s77", &peer), -1);
+	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
+	name_close();
+	CU_ASSERT_EQUAL(files(), 2);
+	CU_ASSERT_EQUAL(unlink(file_of(",s77")), 0);
+	CU_ASSERT_EQUAL(unlink(in_folder("notes")), 0);
+	folder_remove();
+}
+
+/* ---- the lock ---- */
+
+static void the_lock_of_a_killed_process(void)
+{
+	int fd;
+
+	folder_make();
+	CU_ASSERT_EQUAL(name_open(), 0);
+	file_make(file_of(".lock"));
+	fd = name_claim("s5");
+	CU_ASSERT_TRUE(fd >= 0);
+	CU_ASSERT_EQUAL(files(), 1);
+	name_give(fd);
+	close(fd);
+	name_close();
+	folder_remove();
+}
+
+static void the_lock_of_a_stopped_process(void)
+{
+	int fd, lock;
+
+	folder_make();
+	CU_ASSERT_EQUAL(name_open(), 0);
+	file_make(file_of(".lock"));
+	lock = open(file_of(".lock"), O_RDWR | O_CLOEXEC);
+	CU_ASSERT_EQUAL(flock(lock, LOCK_EX), 0);
+	CU_ASSERT_EQUAL(name_claim("s5"), -1);
+	CU_ASSERT_EQUAL(errno, EBUSY);
+	close(lock);
+	fd = name_claim("s5");
+	CU_ASSERT_TRUE(fd >= 0);
+	name_give(fd);
+	close(fd);
+	name_close();
+	folder_remove();
+}
+
+#define TURNS 200
+
+/* Takes and gives the name; who has it, has it alone. */
+static int takes_turns(int fd, void *arg)
+{
+	unsigned done = 0;
+
+	(void)fd;
+	if (name_open())
+		return 1;
+	while (done < TURNS) {
+		int socket = name_claim("s9"), mark;
+
+		if (socket < 0 && errno == EADDRINUSE)
+			continue;
+		if (socket < 0)
+			return 2;
+		mark = open(arg, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+		if (mark < 0)
+			return 3;
+		close(mark);
+		if (unlink(arg))
+			return 4;
+		name_give(socket);
+		close(socket);
+		done++;
+	}
+	name_close();
+	return 0;
+}
+
+static void one_at_a_time(void)
+{
+	struct process process[3];
+	char mark[sizeof(folder) + 16];
+
+	folder_make();
+	snprintf(mark, sizeof(mark), "%s/mark", folder);
+	for (unsigned i = 0; i < 3; i++)
+		CU_ASSERT_TRUE_FATAL(process_start(&process[i], takes_turns, mark));
+	for (unsigned i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(process_end(&process[i]), 0);
+	folder_remove();
+}
+
+/* ---- processes ---- */
+
+/* Longer than the address of a socket can be. */
+static void a_long_path(void)
+{
+	struct process process;
+	struct sv_peer *peer;
+	uint64_t slot = 0;
+
+	folder_make();
+	for (unsigned i = 0; i < 3; i++) {
+		size_t length = strlen(folder);
+
+		snprintf(folder + length, sizeof(folder) - length, "/%0100u", i);
+		CU_ASSERT_EQUAL(mkdir(folder, 0700), 0);
+	}
+	setenv("SOFTVERBS_DIR", folder, 1);
+	CU_ASSERT_TRUE_FATAL(process_start(&process, reside, NULL));
+	CU_ASSERT_TRUE(process_hear(process.fd, &slot));
+	CU_ASSERT_EQUAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL(files(), 2);
+	peer = link_to(slot);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
+	CU_ASSERT_EQUAL(peer->pid, process.pid);
+	process_kill(&process);
+	CU_ASSERT_TRUE(unit_wait_for(is_dead, peer, UNIT_PATIENCE));
+	peer_put(peer);
+	CU_ASSERT_PTR_NULL(link_to(slot));
+	CU_ASSERT_EQUAL(files(), 1);
+	runtime_release();
+	CU_ASSERT_EQUAL(files(), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(rmdir(folder), 0);
+		*strrchr(folder, '/') = '\0';
+	}
+	folder_remove();
+}
+
+/* Ends with all of it open, as many programs do. */
+static int just_exits(int fd, void *arg)
+{
+	(void)fd;
+	(void)arg;
+	if (runtime_hold() || files() != 1)
+		return 1;
+	fflush(NULL);
+	exit(0);
+}
+
+/* Its child ends the same way, and the names are not the child's. */
+static int forks(int fd, void *arg)
+{
+	int status = -1;
+	pid_t child;
+
+	(void)fd;
+	(void)arg;
+	if (name_open() || name_claim("s5") < 0)
+		return 1;
+	child = fork();
+	if (!child) {
+		name_fork_child();	/* the runtime's handler does it */
+		exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status || files() != 1)
+		return 2;
+	exit(0);
+}
+
+static void nothing_is_left_at_exit(void)
+{
+	struct process process;
+
+	folder_make();
+	CU_ASSERT_TRUE_FATAL(process_start(&process, just_exits, NULL));
+	CU_ASSERT_EQUAL(process_end(&process), 0);
+	CU_ASSERT_EQUAL(files(), 0);
+	CU_ASSERT_TRUE_FATAL(process_start(&process, forks, NULL));
+	CU_ASSERT_EQUAL(process_end(&process), 0);
+	CU_ASSERT_EQUAL(files(), 0);
+	folder_remove();
+}
+
+static const struct unit_test tests[] = {
+	{ "why a folder does not serve is told once", why_is_told_once },
+	{ "a folder in which others may write, or of another user: EPERM", others_may_not_write_there },
+	{ "what is no folder: ENOTDIR, ENOENT", it_must_be_a_folder },
+	{ "a name is one process's, listening or not", a_name_is_one_process_s },
+	{ "a killed process's name is removed by the next who looks", a_killed_process_s_name },
+	{ "files of others are left alone", files_of_others },
+	{ "the lock of a killed process holds nobody up", the_lock_of_a_killed_process },
+	{ "the lock of a stopped process: EBUSY", the_lock_of_a_stopped_process },
+	{ "processes that take turns have the name one at a time", one_at_a_time },
+	{ "a path longer than a socket's address", a_long_path },
+	{ "nothing is left by a program that exits with all of it open", nothing_is_left_at_exit },
+};
+
+int main(int argc, char **argv)
+{
+	return unit_main("test_softverbs_folder", tests, sizeof(tests) / sizeof(tests[0]), argc,
+			 argv);
+}
