@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "softverbs/area.h"
 #include "softverbs/settings.h"
+#include "softverbs/stripe.h"
 #include "util/log.h"
 
 #define AREA_MB_MAX 16384u
@@ -172,6 +173,7 @@ int area_open(struct sv_peer *self)
 	area->ro->ro_size = area->ro->rw_size = size;
 	memcpy(area->ro->nonce, self->nonce, sizeof(self->nonce));
 	area->ro->pid = getpid();
+	area->holder = stripe_holder(self->slot);
 	area->ro->magic = SV_MAGIC;
 	return 0;
 }

@@ -1,84 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Atomic operations: read, compute, write by the initiator, one at a time for each stripe. */
-#include <errno.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 #include "softverbs/bounce.h"
 #include "softverbs/memory.h"
 #include "softverbs/rdma.h"
-#include "util/clock.h"
-#include "util/log.h"
-
-#define STRIPE_LOOKS 1000u
-#define STRIPE_DOUBT NSEC_PER_MSEC	/* a holder that takes longer may be dead */
-
-/* ---- stripes ---- */
-
-static struct rw_stripe *stripe_of(const struct sv_peer *peer, uint64_t va)
-{
-	return &peer->rw->stripe[(va >> 3 ^ va >> 9) % SV_STRIPES];
-}
-
-/* A killed process that nobody has waited for yet still has its number. */
-static bool process_is_gone(pid_t pid)
-{
-	char path[32], state = 0;
-	FILE *file;
-
-	if (kill(pid, 0) && errno == ESRCH)
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return errno == ENOENT;
-	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 0;
-	fclose(file);
-	return state == 'Z' || state == 'X';
-}
-
-static void stripe_take(struct rw_stripe *stripe, uint64_t self)
-{
-	static const struct timespec nap = { .tv_nsec = 20000 };
-	uint64_t holder = 0, doubt = 0;
-
-	/* acquire: what the last holder wrote is there */
-	for (uint32_t looks = 1; !atomic_compare_exchange_weak_explicit(
-		     &stripe->holder, &holder, self, memory_order_acquire, memory_order_relaxed);
-	     looks++) {
-		if (looks < STRIPE_LOOKS) {
-			cpu_relax();
-		} else if (!doubt) {
-			doubt = clock_now() + STRIPE_DOUBT;
-		} else if (clock_now() < doubt) {
-			sched_yield();
-		} else if (holder && process_is_gone((pid_t)(holder >> 32))) {
-			log_at(LOG_WARN, "softverbs: process %d died in an atomic operation",
-			       (int)(holder >> 32));
-			atomic_compare_exchange_strong_explicit(&stripe->holder, &holder, 0,
-								memory_order_relaxed,
-								memory_order_relaxed);
-		} else {
-			nanosleep(&nap, NULL);
-		}
-		holder = 0;
-	}
-}
-
-static void stripe_give(struct rw_stripe *stripe, uint64_t self)
-{
-	/*
-	 * release: pairs with the next holder's acquire; not when a wrong guess has taken it away
-	 * meanwhile
-	 */
-	atomic_compare_exchange_strong_explicit(&stripe->holder, &self, 0, memory_order_release,
-						memory_order_relaxed);
-}
-
-/* ---- operations ---- */
+#include "softverbs/stripe.h"
 
 static uint64_t atomic_result(bool add, const uint64_t args[2], uint64_t old)
 {
@@ -90,15 +15,14 @@ static uint64_t atomic_result(bool add, const uint64_t args[2], uint64_t old)
 /* In this process also against the program's own atomic instructions. */
 uint64_t atomic_own(uint64_t va, bool add, const uint64_t args[2])
 {
-	uint64_t self = (uint64_t)area_own()->ro->pid << 32, old;
-	struct rw_stripe *stripe = stripe_of(peer_self(), va);
 	_Atomic(uint64_t) *word = (_Atomic(uint64_t) *)(uintptr_t)va;
+	struct rw_stripe *stripe = stripe_take(peer_self(), va, SV_QPS - 1);
+	uint64_t old;
 
-	stripe_take(stripe, self);
 	old = atomic_load(word);
 	while (!atomic_compare_exchange_weak(word, &old, atomic_result(add, args, old)))
 		;
-	stripe_give(stripe, self);
+	stripe_give(stripe, SV_QPS - 1);
 	return old;
 }
 
@@ -154,7 +78,7 @@ static int atomic_bounce(struct sv_qp *qp, const struct ibv_send_wr *wr, bool ad
 
 static int atomic_do(struct sv_qp *qp, const struct ibv_send_wr *wr, uint64_t *old)
 {
-	uint64_t self = (uint64_t)area_own()->ro->pid << 32 | qp->index, va = 0;
+	uint64_t va = 0;
 	uint64_t args[2] = { wr->wr.atomic.compare_add, wr->wr.atomic.swap };
 	bool add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 	struct sv_tx *tx = &qp->tx;
@@ -174,10 +98,9 @@ static int atomic_do(struct sv_qp *qp, const struct ibv_send_wr *wr, uint64_t *o
 		*old = atomic_own(va, add, args);
 		return IBV_WC_SUCCESS;
 	}
-	stripe = stripe_of(tx->peer, va);
-	stripe_take(stripe, self);
+	stripe = stripe_take(tx->peer, va, qp->index);
 	status = rdma_copied(tx, atomic_peer(tx->peer, add, args, va, old));
-	stripe_give(stripe, self);
+	stripe_give(stripe, qp->index);
 	return status;
 }
 

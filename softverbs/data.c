@@ -4,6 +4,7 @@
 #include "softverbs/bounce.h"
 #include "softverbs/channel.h"
 #include "softverbs/srq.h"
+#include "softverbs/stripe.h"
 #include "softverbs/tx.h"
 #include "softverbs/ud.h"
 #include "util/log.h"
@@ -199,6 +200,7 @@ static void qp_peer_gone(struct sv_qp *qp, void *arg)
 
 void data_peer_gone(struct sv_peer *peer)
 {
+	stripes_forget(peer->slot);
 	mail_peer_gone(peer);
 	qps_each(qp_peer_gone, peer);
 	data_doorbell();		/* it may have asked for attention and not come to ring */

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include "util/lock.h"
 
-#define SV_LAYOUT 2		/* of the shared areas and of the messages on a link; unequal means unreachable */
+#define SV_LAYOUT 3		/* of the shared areas and of the messages on a link; unequal means unreachable */
 #define SV_SLOTS  4096
 
 struct sv_ro;			/* shm.h: what the owner writes and peers only read */
@@ -68,6 +68,7 @@ uint16_t runtime_slot(void);		/* valid while held */
  */
 struct sv_peer *peer_get(uint16_t slot);
 struct sv_peer *peer_linked(uint16_t slot);	/* only one that is linked already; NULL: none */
+bool peer_is_there(uint16_t slot);	/* linked, and its end of the link is open */
 struct sv_peer *peer_self(void);	/* no reference taken */
 void peer_hold(struct sv_peer *peer);	/* one more reference, for who has one */
 void peer_put(struct sv_peer *peer);

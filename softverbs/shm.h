@@ -362,8 +362,11 @@ struct sv_ro {
 #define SV_STRIPES 64u
 
 struct rw_stripe { /* one atomic operation at a time on the addresses that hash here */
-	_Atomic(uint64_t)
-		holder; /* pid:32 | who in it:32; 0: free. Broken when the process is gone */
+	/*
+	 * slot:12 | who in it:12 | pid name space:18 | pid:22; 0: free. Broken when the process is
+	 * gone: by its owner, and by whoever can tell.
+	 */
+	_Atomic(uint64_t) holder;
 	uint64_t unused[7];
 };
 

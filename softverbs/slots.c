@@ -110,6 +110,16 @@ struct sv_peer *peer_linked(uint16_t slot)
 	return peer;
 }
 
+bool peer_is_there(uint16_t slot)
+{
+	bool there;
+
+	links_lock();
+	there = slots[slot].peer && !link_hung_up(slots[slot].peer->link);
+	links_unlock();
+	return there;
+}
+
 void peer_ring(struct sv_peer *peer)
 {
 	eventfd_write(peer->doorbell, 1);	/* full: it is rung already */
