@@ -71,3 +71,44 @@ const char *sv_setting_folder(void)
 
 	return path && *path ? path : NULL;
 }
+
+/* NAME=N, N from 1 on, up to a comma or the end: what follows it, or NULL. */
+static const char *fault_read(const char *text, struct sv_fault_plan *plan)
+{
+	const struct {
+		const char *name;
+		unsigned long *value;
+	} faults[] = {
+		{ "rnr=", &plan->rnr }, { "delay=", &plan->delay }, { "drop=", &plan->drop },
+	};
+
+	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		size_t length = strlen(faults[i].name);
+		char *end;
+
+		if (strncmp(text, faults[i].name, length))
+			continue;
+		if (text[length] < '0' || text[length] > '9')
+			return NULL;
+		*faults[i].value = strtoul(text + length, &end, 10);
+		return *faults[i].value && *faults[i].value <= UINT32_MAX && strchr(",", *end) ?
+			       end : NULL;
+	}
+	return NULL;
+}
+
+bool sv_setting_fault(struct sv_fault_plan *plan)
+{
+	const char *text = secure_getenv("SOFTVERBS_FAULT"), *at = text;
+
+	memset(plan, 0, sizeof(*plan));
+	if (!text || !*text)
+		return false;
+	while ((at = fault_read(at, plan)) && *at)
+		at++;
+	if (!at) {
+		log_at(LOG_WARN, "softverbs: SOFTVERBS_FAULT=%s: no such faults, see softverbs(7)", text);
+		memset(plan, 0, sizeof(*plan));
+	}
+	return at;
+}
