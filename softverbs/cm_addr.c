@@ -5,7 +5,8 @@
 #include <string.h>
 #include "softverbs/cm.h"
 
-static int bind_addr(struct cm_id *id, const struct sockaddr *addr)
+/* `local`: the address is known to be one of this host's. */
+static int bind_addr(struct cm_id *id, const struct sockaddr *addr, bool local)
 {
 	struct rdma_addr *route = &id->id.route.addr;
 	uint16_t port;
@@ -14,7 +15,7 @@ static int bind_addr(struct cm_id *id, const struct sockaddr *addr)
 
 	if (error)
 		return error;
-	if (!ip.any)
+	if (!ip.any && !local)
 		error = ip_is_local(addr);
 	if (!ip.any && !error)
 		error = cm_device_bind(id);
@@ -40,7 +41,7 @@ int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
 		return cm_fail(ENODEV);
 	if (id_state(id) != CM_IDLE)
 		return cm_fail(EINVAL);
-	error = bind_addr(id, addr);
+	error = bind_addr(id, addr, false);
 	return error ? cm_fail(error) : 0;
 }
 
@@ -58,53 +59,81 @@ static void target_set(struct sockaddr *target, const struct sockaddr *addr, boo
 		((struct sockaddr_in6 *)(void *)target)->sin6_addr = in6addr_loopback;
 }
 
-static int bind_source(struct cm_id *id, const struct sockaddr *source, sa_family_t family)
+/* What the host says of a target. */
+struct way {
+	int error;
+	struct sockaddr_storage source;	/* from where it would send */
+	bool home;			/* to itself from itself, so it is one of the host's own */
+};
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	struct cm_ip first, second;
+	uint16_t port;
+
+	return !ip_from_sockaddr(&first, &port, a) && !ip_from_sockaddr(&second, &port, b) &&
+	       ip_same(&first, &second);
+}
+
+static void way_find(struct way *way, const struct sockaddr *target)
+{
+	way->error = ip_route(target, &way->source);
+	way->home = !way->error && same_address((struct sockaddr *)&way->source, target);
+}
+
+static int bind_source(struct cm_id *id, const struct sockaddr *source,
+		       const struct sockaddr *target, const struct way *way)
 {
 	/* zeros are the wildcard of both families */
-	struct sockaddr_in6 wildcard = { .sin6_family = family };
+	struct sockaddr_in6 wildcard = { .sin6_family = target->sa_family };
 
-	if (source && source->sa_family != family)
+	if (source && source->sa_family != target->sa_family)
 		return EINVAL;
-	return bind_addr(id, source ? source : (struct sockaddr *)&wildcard);
+	if (!source)
+		source = (struct sockaddr *)&wildcard;
+	return bind_addr(id, source, way->home && same_address(source, target));
 }
 
 /*
  * A source that is not bound yet, or bound to the wildcard, is the one that the host would choose.
  */
-static int source_resolve(struct cm_id *id, const struct sockaddr *target)
+static int source_resolve(struct cm_id *id, const struct way *way)
 {
 	struct rdma_addr *route = &id->id.route.addr;
-	struct sockaddr_storage source;
 	uint16_t port;
 	struct cm_ip ip;
-	int error = ip_route(target, &source);
 
-	if (error)
-		return error == EACCES ? ENETUNREACH : error;	/* broadcast */
+	if (way->error)
+		return way->error == EACCES ? ENETUNREACH : way->error;	/* broadcast */
 	ip_from_sockaddr(&ip, &port, &route->src_addr);
 	if (!ip.any)
 		return 0;
-	memcpy(&route->src_storage, &source, sizeof(source));
+	memcpy(&route->src_storage, &way->source, sizeof(way->source));
 	ip_set_port(&route->src_addr, id->port->number);
 	return 0;
 }
 
 static int resolve_addr(struct cm_id *id, const struct sockaddr *source,
-			const struct sockaddr *addr)
+			const struct sockaddr *addr, struct way *way)
 {
 	struct rdma_addr *route = &id->id.route.addr;
+	struct sockaddr_storage target;
 	uint16_t port;
 	struct cm_ip ip;
 	int error = ip_from_sockaddr(&ip, &port, addr);
 
-	if (!error && id->state == CM_IDLE)
-		error = bind_source(id, source, addr->sa_family);
+	if (error)
+		return error;
+	target_set((struct sockaddr *)&target, addr, ip.any);
+	way_find(way, (struct sockaddr *)&target);
+	if (id->state == CM_IDLE)
+		error = bind_source(id, source, (struct sockaddr *)&target, way);
 	if (error)
 		return error;
 	if (route->src_addr.sa_family != addr->sa_family)
 		return EINVAL;
-	target_set(&route->dst_addr, addr, ip.any);
-	error = source_resolve(id, &route->dst_addr);
+	memcpy(&route->dst_storage, &target, ip_sockaddr_size(addr));
+	error = source_resolve(id, way);
 	return error ? error : cm_device_bind(id);
 }
 
@@ -119,6 +148,7 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *source, struct
 	struct cm_event *event;
 	enum cm_state state;
 	int error, absent;
+	struct way way;
 
 	(void)timeout_ms;
 	if (!id_is_ours(id))
@@ -126,10 +156,10 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *source, struct
 	state = id_state(id);
 	if (state != CM_IDLE && state != CM_BOUND)
 		return cm_fail(EINVAL);
-	error = resolve_addr(id, source, target);
+	error = resolve_addr(id, source, target, &way);
 	if (error)
 		return cm_fail(error);
-	absent = ip_is_reachable(&public->route.addr.dst_addr);
+	absent = way.home ? 0 : ip_is_reachable(&public->route.addr.dst_addr);
 	if (absent && absent != EADDRNOTAVAIL)
 		return cm_fail(absent);
 	event = event_new(id, absent ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED,
