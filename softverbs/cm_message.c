@@ -183,9 +183,15 @@ void cm_slot_unreachable(uint16_t slot, int error)
 	if (error == ECONNRESET)	/* it died while it said hello */
 		error = ECONNREFUSED;
 	cm_lock();
-	while ((id = id_next_locked(&cursor)))
-		if (id->wants_link && id->slot == slot)
+	while ((id = id_next_locked(&cursor))) {
+		if (!id->wants_link || id->slot != slot)
+			continue;
+		id->wants_link = false;
+		if (error == ETIMEDOUT)		/* it lives, and is slow: the request has more time than a link */
+			connect_retry_locked(id);
+		else
 			connect_refused_locked(id, error);
+	}
 	cm_unlock();
 }
 

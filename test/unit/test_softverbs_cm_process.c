@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include "softverbs/cm.h"
+#include "softverbs/runtime.h"
 #include "test/unit/cm.h"
 #include "test/unit/process.h"
 #include "util/log.h"
@@ -360,6 +361,60 @@ static void stopped_listener_is_waited_for(void)
 	client_free(&client);
 }
 
+/* Its engine says who listens, and then gets no further: no link is made while this thread has the lock. */
+static int serve_slowly(int fd, void *arg)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *listener = channel ? cm_listener(channel, 0) : NULL;
+	bool told;
+
+	(void)arg;
+	if (!listener)
+		return 1;
+	links_lock();
+	told = process_say(fd, ntohs(rdma_get_src_port(listener))) && process_sync(fd);
+	links_unlock();
+	return told && cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL) ? 0 : 2;
+}
+
+static bool waits_for_link(void *arg)
+{
+	struct cm_id *id = arg;
+	bool waits;
+
+	cm_lock();
+	waits = id->wants_link;
+	cm_unlock();
+	return waits;
+}
+
+static bool waits_no_more(void *arg)
+{
+	return !waits_for_link(arg);
+}
+
+/* A link is given up after seconds, a request after a minute. */
+static void slow_listener_is_waited_for(void)
+{
+	struct rdma_conn_param param = cm_param(1);
+	struct client client;
+	uint64_t port;
+
+	memset(&client, 0, sizeof(client));
+	CU_ASSERT_FATAL(process_start(&client.server, serve_slowly, NULL) &&
+			process_hear(client.server.fd, &port));
+	client.channel = rdma_create_event_channel();
+	client.id = cm_client(client.channel, (uint16_t)port);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(client.id);
+	CU_ASSERT_EQUAL(rdma_connect(client.id, &param), 0);
+	CU_ASSERT(unit_wait_for(waits_for_link, cm_id_of(client.id), UNIT_PATIENCE));
+	CU_ASSERT(unit_wait_for(waits_no_more, cm_id_of(client.id), UNIT_PATIENCE));
+	CU_ASSERT_FALSE(cm_ready(client.channel, 0));
+	process_say(client.server.fd, 0);
+	CU_ASSERT_EQUAL(process_end(&client.server), 0);
+	client_free(&client);
+}
+
 /* ---- ports ---- */
 
 static int try_ports(int fd, void *arg)
@@ -529,6 +584,7 @@ static const struct unit_test tests[] = {
 	  client_dies_before_the_connection_stands },
 	{ "B.11 the client exits connected", client_exits_connected },
 	{ "B.11 a stopped listener is waited for", stopped_listener_is_waited_for },
+	{ "B.11 a listener that is too slow for a link is waited for", slow_listener_is_waited_for },
 	{ "B.12 ports are claimed between processes", ports_are_claimed },
 	{ "B.13 a forked child leaves inherited identifiers alone", forked_child_leaves_it_alone },
 	{ "C.10 too many open files", too_many_files },
