@@ -324,10 +324,10 @@ $(B)/test/early-send: $(B)/obj/test/blackbox/early_send.o $(drop)
 	$(Q)$(CC) $(call rpath,../lib/softverbs) -o $@ $^
 
 # One end of a connection between two stacks, for test/vm.
-$(B)/test/wire: $(B)/obj/test/vm/wire.o $(B)/lib/libdat2.so.2
+$(B)/test/wire: $(call objs,$(wildcard test/vm/wire*.c)) $(B)/lib/libdat2.so.2
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(call rpath,../lib) -o $@ $< -L$(B)/lib -ldat2
+	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2
 
 # The ping program of the README, compiled as printed there.
 $(B)/test/readme-ping: README.md $(B)/lib/libdat2.so.2
