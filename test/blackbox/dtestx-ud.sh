@@ -9,10 +9,10 @@ ours=$BUILD/bin/dtestx
 meet() {
 	server=$1 client=$2
 	shift 2
-	start server "$server" -P ofa-v2-soft "$@"
+	start server "$server" -P "$provider" "$@"
 	server_pid=$started
 	within 20 says server 'waiting to snd addr' || fail "$server does not get ready"
-	timeout -k 2 "$longest" "$client" -P ofa-v2-soft -c -h 127.0.0.1 "$@" >"$tmp/client" 2>&1 && return
+	timeout -k 2 "$longest" "$client" -P "$provider" -c -h "$address" "$@" >"$tmp/client" 2>&1 && return
 	kill "$server_pid"
 	wait "$server_pid"
 	return 1

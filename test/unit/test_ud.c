@@ -244,13 +244,16 @@ static void test_send_checks(void)
 	DAT_LMR_TRIPLET iov;
 	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 	DAT_IB_ADDR_HANDLE bad = { 0 }, *to;
+	DAT_EP_PARAM param;
 	struct met met;
 
 	setup();
 	met = meet(&a, &b);
 	to = address(&met.active);
 	iov = segment(&env, 0, 8);
-	IS(dat_ib_post_send_ud(a.ep, 3, &iov, to, cookie, 0), E(INVALID_PARAMETER, INVALID_ARG2));
+	MUST(dat_ep_query(a.ep, DAT_EP_FIELD_ALL, &param));
+	IS(dat_ib_post_send_ud(a.ep, param.ep_attr.max_request_iov + 1, &iov, to, cookie, 0),
+	   E(INVALID_PARAMETER, INVALID_ARG2));
 	IS(dat_ib_post_send_ud(a.ep, -1, &iov, to, cookie, 0), E(INVALID_PARAMETER, INVALID_ARG2));
 	IS(dat_ib_post_send_ud(a.ep, 1, NULL, to, cookie, 0), E(INVALID_PARAMETER, INVALID_ARG3));
 	IS(dat_ib_post_send_ud(a.ep, 1, &iov, NULL, cookie, 0), E(INVALID_PARAMETER, INVALID_ARG4));
