@@ -3,6 +3,7 @@
 
 build_packages='gcc libc6-dev make libibverbs-dev librdmacm-dev libconfig-dev'
 bench_packages='python3 ucx-utils libfabric-bin'
+vm_packages='qemu-system-x86 kmod ibverbs-providers iproute2'
 check_packages='g++ git libcunit1-dev libevent-dev dapl2-utils iproute2 python3'
 
 installed() {
