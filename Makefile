@@ -74,7 +74,8 @@ verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-
 	perftest-sizes perftest-vendor ofed others)
 verbs_ways := $(if $(SAN),,pvm-user memfd-unshare) bounce-user
 blackbox  := $(filter-out %-sizes.sh,$(blackbox)) $(foreach way,$(verbs_ways),$(addsuffix @$(way),$(verbs_rows)))
-bench     := $(addprefix $(B)/bench/,gate $(patsubst bench/limit_%.c,limit-%,$(wildcard bench/limit_*.c)) verbs dat event)
+bench     := $(addprefix $(B)/bench/,gate $(patsubst bench/limit_%.c,limit-%,$(wildcard bench/limit_*.c)) verbs dat event \
+	$(if $(wildcard /usr/include/rdma/fi_rma.h),fi-rma))
 fuzz      := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
 suites    := $(addprefix $(B)/test/,$(unit_all) $(conform) $(fuzz))
 unit_util := $(call objs,$(filter-out test/unit/test_%.c test/unit/fake_provider%.c,$(wildcard test/unit/*.c)))
@@ -200,6 +201,11 @@ $(B)/bench/limit-%: $(B)/obj/bench/limit_%.o $(B)/obj/bench/measure.o
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
+# A peer, where it can be compiled.
+$(B)/bench/fi-rma: $(B)/obj/bench/fi_rma.o $(B)/obj/bench/measure.o
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lfabric
 $(B)/bench/gate:
 	@mkdir -p $(@D)
 	$(call say,LD,$@)

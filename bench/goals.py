@@ -102,6 +102,7 @@ def one_sided(test, size):
         Row('G7', what + 'V / process_vm', v, limit, MORE, 0.92),
         Row('G7', what + 'D / process_vm', d, limit, MORE, 0.90),
         Row('G7', what + 'D / UCX put, get', d, peer, MORE, 1.2),
+        Row('G7', what + 'D / libfabric shm', d, [('fi-rma', test, str(size))], MORE, 0.95),
     ])
 
 

@@ -40,6 +40,8 @@ class Programs:
         return float(lost), float(half)
 
     def run(self, measurement):
+        if measurement[0] == 'fi-rma' and not os.path.exists(self.path('fi-rma')):
+            raise Absent('libfabric-dev')
         if measurement[0] == 'ucx':
             return self.ucx(*measurement[1:])
         if measurement[0] == 'fi':
