@@ -33,7 +33,7 @@ struct ib_device {
 	const char *params;
 	unsigned opens;
 	struct ib_attr attr;
-	struct sockaddr_in address;
+	struct sockaddr_storage address;
 	TAILQ_HEAD(, ib_timer) timers;
 	struct ib_alarm *alarms;
 };
@@ -95,6 +95,7 @@ static struct {
 	struct ib_conn *conn;		/* the last that was started */
 	unsigned pds, mrs, mws, cqs, qps, srqs, conns, ahs;	/* alive */
 	bool datagrams;			/* what a device opened from now on has */
+	void (*alter)(struct ib_device *device);	/* the same, whatever it is */
 	uint64_t kernel[IB_KERNEL_MOST];	/* what the kernel has counted */
 	DAT_RMR_TRIPLET remote;		/* of the last post that came as a work request */
 	_Atomic DAT_RETURN refuse;	/* what the next fallible call of any thread answers, once */

@@ -33,8 +33,10 @@ DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 		.max_private_resolve = fake.datagrams ? 172 : 0,
 		.max_private_resolved = fake.datagrams ? 136 : 0,
 	};
-	found->address = (struct sockaddr_in){ .sin_family = AF_INET,
-					       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	found->address = (struct sockaddr_storage){ .ss_family = AF_INET };
+	((struct sockaddr_in *)&found->address)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fake.alter)
+		fake.alter(found);
 	*device = found;
 	return DAT_SUCCESS;
 }
