@@ -51,7 +51,7 @@ static void test_order(void)
 
 	MUST(ib_device_open("soft0 1", &upcalls, &device));
 	ib_timer_arm(device, &starter, 0, arm_all);
-	CU_ASSERT_TRUE(unit_wait_for(all_called, &expected, 10000));
+	CU_ASSERT_TRUE(unit_wait_for(all_called, &expected, UNIT_PATIENCE));
 	for (i = 0; i < expected; i++)
 		CU_ASSERT_EQUAL(called[i], order[i]);
 	/* and nothing is left that could come */
@@ -75,7 +75,7 @@ static void test_many(void)
 	for (i = 0; i < COUNT(waiting); i++)
 		ib_timer_arm(device, &waiting[i], far + i, note);
 	ib_timer_arm(device, &timers[0], 0, note);
-	CU_ASSERT_TRUE(unit_wait_for(all_called, &one, 10000));
+	CU_ASSERT_TRUE(unit_wait_for(all_called, &one, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(called[0], 0);
 	for (i = 0; i < COUNT(waiting); i++)
 		ib_timer_cancel(device, &waiting[i]);
