@@ -23,6 +23,12 @@ static uint64_t order(enum order what, uint16_t port)
 	return (uint64_t)what << 32 | port;
 }
 
+/* No deadline: the last owner has nothing to do until all the others had their turn. It dies with its parent. */
+static bool next_order(int fd, uint64_t *what)
+{
+	return recv(fd, what, sizeof(*what), 0) == sizeof(*what);
+}
+
 /* An identifier that only stays, so that closing the listener does not end the process's runtime. */
 static int own(int fd, void *arg)
 {
@@ -34,7 +40,7 @@ static int own(int fd, void *arg)
 
 	if (!stays)
 		return 1;
-	while (process_hear(fd, &what)) {
+	while (next_order(fd, &what)) {
 		switch ((enum order)(what >> 32)) {
 		case ORDER_LISTEN:
 			listener = cm_bound(channel, (uint16_t)what);
