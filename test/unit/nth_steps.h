@@ -5,6 +5,7 @@
 
 #include "test/unit/nth.h"
 #include "test/unit/nth_connect.h"
+#include "test/unit/nth_event.h"
 #include "test/unit/nth_srq.h"
 
 static char nth_memory[8192];
@@ -366,6 +367,8 @@ static inline void nth_run_all(void (*arm)(unsigned n), bool (*disarm)(DAT_RETUR
 	nth_scene_open(&scene);
 	for (i = 0; i < COUNT(nth_steps); i++)
 		chances += nth_run(&nth_steps[i], &scene, arm, disarm);
+	for (i = 0; i < COUNT(nth_event_steps); i++)
+		chances += nth_run(&nth_event_steps[i], &scene, arm, disarm);
 	chances += nth_run(&nth_connect_step, &scene, arm, disarm);
 	nth_end(&scene);
 	chances += nth_run(&nth_reset_step, &scene, arm, disarm);
