@@ -344,6 +344,37 @@ static void test_handles(void)
 	things_close();
 }
 
+/* ---- a name comes, goes and comes again ---- */
+
+static DAT_RETURN open_again(DAT_IA_HANDLE *ia)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+
+	return dat_ia_open((char *)(uintptr_t)"again", 8, &async, ia);
+}
+
+static void test_names(void)
+{
+	const DAT_PROVIDER_INFO info = { .ia_name = "again", .dapl_version_major = 2 };
+	const DAT_PROVIDER_INFO nameless = { .dapl_version_major = 2 };
+	const char *const params[] = { NULL, "fake0 1" };
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+	size_t i;
+
+	for (i = 0; i < COUNT(params); i++) {
+		dat_provider_init(&info, params[i]);
+		MUST(open_again(&ia));
+		OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+		dat_provider_fini(&info);
+		IS(open_again(&ia), E(PROVIDER_NOT_FOUND, NAME_NOT_REGISTERED));
+		IS(dapl_ia_open((char *)(uintptr_t)"again", 8, &async, &ia), E(INVALID_PARAMETER, INVALID_ARG1));
+		dat_provider_fini(&info);	/* once more is nothing */
+	}
+	dat_provider_init(&nameless, "fake0 1");	/* the registry refuses it */
+	IS(dapl_ia_open((char *)(uintptr_t)"", 8, &async, &ia), E(INVALID_PARAMETER, INVALID_ARG1));
+}
+
 static const struct unit_test tests[] = {
 	{ "ia 3.2: what a device has not, by attribute and by call", test_features },
 	{ "ia 3.2: what no device has is never claimed", test_never },
@@ -352,6 +383,7 @@ static const struct unit_test tests[] = {
 	{ "connection 2, 5: to an address of IPv6", test_connect_ipv6 },
 	{ "connection 2: listening on an address of IPv6", test_listen_ipv6 },
 	{ "ia: another object in the place of the IA, by a registry that looks at none", test_handles },
+	{ "registry 6.4: announced, withdrawn and announced again; refused", test_names },
 };
 
 UNIT_MAIN("ia_kinds", tests)
