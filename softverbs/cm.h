@@ -7,6 +7,7 @@
 #define SV_CM_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -110,11 +111,13 @@ struct cm_message {
 };
 
 struct cm_channel {
-	/* fd: an eventfd that counts, to whatever number, while an event is queued: the token */
+	/* fd: an eventfd that counts while an event is queued: the token */
 	struct rdma_event_channel channel;
 	/* threads that wait for the token, or are between it and the event */
 	unsigned readers;
-	bool loose;				/* with readers: the token may be there without an event */
+	bool token;				/* it is there, comes at once, or a reader has just taken it */
+	bool loose;				/* perhaps there is one more: a reader was cancelled */
+	atomic_uint writing;			/* threads that write one, without the lock */
 	bool closed;				/* destroyed; the last reader frees it */
 	bool kept;				/* closed, and remembered for a reader that comes late */
 	TAILQ_HEAD(, cm_event) events;
@@ -235,6 +238,16 @@ bool channel_is_ours(const struct rdma_event_channel *channel);
  * last.
  */
 void channel_free_locked(struct cm_channel *channel);
+/*
+ * From now on there is a token: written after the lock was given back, so that who waits for it does
+ * not wake up only to wait for the lock.
+ */
+void token_promise_locked(struct cm_channel *channel);
+void token_take_locked(struct cm_channel *channel);	/* nobody reads, and no event is queued */
+void token_forget_promises(void);			/* forked child */
+struct cm_channel *token_due_locked(void);		/* NULL, or one for token_write */
+void token_write(struct cm_channel *channel);		/* the lock is not held */
+void token_write_locked(void);				/* what is due */
 /*
  * A token, at a cancellation point and without any lock; the reader counts until the caller has
  * looked at the queue. 0 or errno.

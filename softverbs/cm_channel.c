@@ -2,6 +2,7 @@
 /* Event channels: made and destroyed, with the threads that read in them. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -79,6 +80,104 @@ static void channel_keep_locked(struct cm_channel *channel)
 	*slot = channel;
 }
 
+/* ---- the token ---- */
+
+/*
+ * One promise at a time waits for the end of the section that made it, or of the engine's messages that
+ * came together; a second is kept at once.
+ */
+static struct cm_channel *due;			/* the cm lock */
+static _Thread_local bool batching;
+
+void token_promise_locked(struct cm_channel *channel)
+{
+	if (channel->token)
+		return;
+	channel->token = true;
+	if (due || channel->loose)
+		eventfd_write(channel->channel.fd, 1);
+	else
+		due = channel;
+}
+
+struct cm_channel *token_due_locked(void)
+{
+	struct cm_channel *channel = batching ? NULL : due;
+
+	if (channel) {
+		due = NULL;
+		atomic_fetch_add(&channel->writing, 1);
+	}
+	return channel;
+}
+
+void token_write(struct cm_channel *channel)
+{
+	eventfd_write(channel->channel.fd, 1);
+	atomic_fetch_sub(&channel->writing, 1);		/* from here on it may be freed */
+}
+
+void token_write_locked(void)
+{
+	if (due)
+		eventfd_write(due->channel.fd, 1);
+	due = NULL;
+}
+
+void token_forget_promises(void)
+{
+	due = NULL;
+}
+
+/* With nobody reading, a token that was promised and not yet seen is on its way, and takes no lock. */
+void token_take_locked(struct cm_channel *channel)
+{
+	struct pollfd token = { .fd = channel->channel.fd, .events = POLLIN };
+	bool written = channel->token && due != channel;
+	eventfd_t count;
+
+	if (due == channel)
+		due = NULL;
+	if (written || channel->loose) {
+		while (poll(&token, 1, written ? -1 : 0) < 0 && errno == EINTR)
+			;
+		if (token.revents & POLLIN)
+			eventfd_read(channel->channel.fd, &count);
+	}
+	channel->token = channel->loose = false;
+}
+
+/* Nobody is about to write one. */
+static void token_settle_locked(struct cm_channel *channel)
+{
+	if (due == channel)
+		token_write_locked();
+	while (atomic_load(&channel->writing))
+		sched_yield();
+}
+
+/* Whether a reader that was cancelled had taken it nobody knows; one too many does no harm. */
+static void token_doubt_locked(struct cm_channel *channel)
+{
+	struct pollfd token = { .fd = channel->channel.fd, .events = POLLIN };
+
+	token_settle_locked(channel);
+	channel->token = poll(&token, 1, 0) == 1;
+	channel->loose = true;
+}
+
+void cm_batch_begin(void)
+{
+	batching = true;
+}
+
+void cm_batch_end(void)
+{
+	batching = false;
+	cm_lock();
+	cm_unlock();
+}
+
 void rdma_destroy_event_channel(struct rdma_event_channel *public)
 {
 	struct cm_channel *channel = channel_from(public);
@@ -92,7 +191,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *public)
 			TAILQ_REMOVE(&channel->events, event, entry);
 			free(event);
 		}
-		/* before the descriptor, for who is about to read that */
+		/* before the descriptor, for who is about to read or write that */
+		token_settle_locked(channel);
 		channel->closed = true;
 		channel_keep_locked(channel);
 		cm_unlock();
@@ -107,20 +207,13 @@ void rdma_destroy_event_channel(struct rdma_event_channel *public)
 
 void channel_leave_locked(struct cm_channel *channel)
 {
-	struct pollfd token = { .fd = channel->channel.fd, .events = POLLIN };
-	eventfd_t count;
-
 	channel->readers--;
-	if (channel->closed) {
+	if (channel->closed)
 		channel_free_locked(channel);
-		return;
-	}
-	if (!TAILQ_EMPTY(&channel->events))
-		eventfd_write(channel->channel.fd, 1);
-	else if (!channel->readers && channel->loose && poll(&token, 1, 0) == 1)
-		eventfd_read(channel->channel.fd, &count);
-	/* what was written may be one too many for those who are left */
-	channel->loose = channel->readers && (channel->loose || !TAILQ_EMPTY(&channel->events));
+	else if (!TAILQ_EMPTY(&channel->events))
+		token_promise_locked(channel);
+	else if (!channel->readers)
+		token_take_locked(channel);
 }
 
 struct reader {
@@ -133,6 +226,8 @@ static void reader_leave(void *arg)
 	const struct reader *reader = arg;
 
 	cm_lock();
+	if (!reader->channel->closed)
+		token_doubt_locked(reader->channel);
 	channel_leave_locked(reader->channel);
 	cm_unlock();
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include "softverbs/cm.h"
 #include "util/log.h"
 
@@ -97,7 +96,7 @@ static void queue_locked(struct cm_channel *channel, struct cm_event *event)
 
 	TAILQ_INSERT_TAIL(&channel->events, event, entry);
 	if (was_empty)
-		eventfd_write(channel->channel.fd, 1);
+		token_promise_locked(channel);
 }
 
 void event_post_locked(struct cm_event *event)
@@ -114,22 +113,14 @@ void event_post_new_locked(struct cm_id *owner, enum rdma_cm_event_type type, in
 /* ---- taking back ---- */
 
 /*
- * The token goes with the last event. While some thread is between token and event, nobody knows
- * whether it is still there: that thread sees to it when it leaves.
+ * The token goes with the last event; where some thread is between token and event, when that thread
+ * leaves.
  */
 static void unqueue_locked(struct cm_channel *channel, struct cm_event *event)
 {
-	eventfd_t token;
-
 	TAILQ_REMOVE(&channel->events, event, entry);
 	if (!channel->readers && TAILQ_EMPTY(&channel->events))
-		eventfd_read(channel->channel.fd, &token);	/* is there, so it does not block */
-}
-
-static void take_back_locked(struct cm_channel *channel, struct cm_event *event)
-{
-	channel->loose |= channel->readers > 0;
-	unqueue_locked(channel, event);
+		token_take_locked(channel);
 }
 
 static struct cm_event *event_of_id_locked(struct cm_channel *channel, const struct cm_id *id)
@@ -148,7 +139,7 @@ void event_discard_locked(struct cm_id *id)
 	struct cm_event *event;
 
 	while ((event = event_of_id_locked(channel, id))) {
-		take_back_locked(channel, event);
+		unqueue_locked(channel, event);
 		if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			listen_drop_locked(cm_id_of(event->event.id), CM_CONSUMER);
 		free(event);
@@ -161,7 +152,7 @@ void event_move_locked(struct cm_id *id, struct cm_channel *to)
 	struct cm_event *event;
 
 	while (from != to && (event = event_of_id_locked(from, id))) {
-		take_back_locked(from, event);
+		unqueue_locked(from, event);
 		queue_locked(to, event);
 	}
 }
@@ -193,6 +184,7 @@ static struct cm_event *event_await_locked(struct cm_channel *channel, int *erro
 		cm_unlock();
 		*error = token_read(channel, closed);
 		cm_lock();
+		channel->token &= *error != 0;
 		if (channel->closed)
 			*error = 0;	/* it was about to wait when the descriptor went */
 		else if (!*error)

@@ -41,12 +41,17 @@ void cm_lock(void)
 
 void cm_unlock(void)
 {
+	struct cm_channel *channel = token_due_locked();
+
 	pthread_mutex_unlock(&lock);
+	if (channel)
+		token_write(channel);
 	cancel_restore(cancel_before);
 }
 
 void cm_wait(pthread_cond_t *cond)
 {
+	token_write_locked();
 	pthread_cond_wait(cond, &lock);
 }
 
@@ -312,6 +317,7 @@ void cm_fork_parent(void)
 void cm_fork_child(void)
 {
 	port_fork_child();
+	token_forget_promises();
 	free(numbers.table);
 	memset(&numbers, 0, sizeof(numbers));
 	cm_unlock();

@@ -267,8 +267,10 @@ static int link_read(struct sv_link *link)
 	} while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (got < 0 && errno == EAGAIN)
 		return -1;
+	cm_batch_begin();
 	for (i = 0; i < got; i++)
 		usable = link_take(link, &arrivals[i], &headers[i], usable);
+	cm_batch_end();
 	return usable && got > 0 ? got : 0;
 }
 

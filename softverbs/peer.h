@@ -120,6 +120,8 @@ void data_message(struct sv_peer *peer, const void *payload, size_t size, int fd
 /* ---- cm.c: called by link.c in the engine thread --------------------------------------------- */
 
 void cm_message(struct sv_peer *peer, const void *payload, size_t size);
+void cm_batch_begin(void);			/* around messages that came together: programs are told after the last */
+void cm_batch_end(void);
 void cm_peer_ready(struct sv_peer *peer);
 void cm_slot_unreachable(uint16_t slot, int error);	/* ECONNREFUSED: nobody lives there; else why the link failed */
 void cm_peer_gone(struct sv_peer *peer);
