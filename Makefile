@@ -371,8 +371,9 @@ run-fuzz: $(addprefix $(B)/test/,$(fuzz))
 		LIMIT=$$((FUZZ_SECONDS + 600)) $(test_env) test/run $^
 check-fresh:
 	$(Q)test/fresh/run
+# QUICK=1: half of it, in half the time.
 check-rxe: tests
-	$(Q)$(test_env) test/vm/check
+	$(Q)$(test_env) QUICK='$(QUICK)' test/vm/check
 bench-rxe: all
 	$(Q)BUILD=$(abspath $(B)) bench/rxe
 # All rows in all ways for all users, and with FULL=1 each of them in as many rounds as it takes to measure something.
