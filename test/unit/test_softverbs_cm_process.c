@@ -398,7 +398,7 @@ static void slow_listener_is_waited_for(void)
 {
 	struct rdma_conn_param param = cm_param(1);
 	struct client client;
-	uint64_t port;
+	uint64_t port = 0;
 
 	memset(&client, 0, sizeof(client));
 	CU_ASSERT_FATAL(process_start(&client.server, serve_slowly, NULL) &&
