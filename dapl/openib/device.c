@@ -90,6 +90,7 @@ static void device_destroy(struct ib_device *device)
 		rdma_destroy_event_channel(device->channel);
 	wakefd_close(&device->wake);
 	pthread_cond_destroy(&device->upcall_done);
+	pthread_mutex_destroy(&device->upcalling);
 	pthread_mutex_destroy(&device->lock);
 	free(device);
 }
@@ -106,6 +107,7 @@ static DAT_RETURN device_create(const struct sockaddr_storage *address,
 	new->address = *address;
 	new->upcalls = *upcalls;
 	pthread_mutex_init(&new->lock, NULL);
+	pthread_mutex_init(&new->upcalling, NULL);
 	pthread_cond_init(&new->upcall_done, NULL);
 	TAILQ_INIT(&new->timers);
 	status = find_verbs(new);

@@ -9,45 +9,6 @@
 #include "dapl/openib/openib.h"
 #include "util/clock.h"
 
-/*
- * What keeps an upcall and the end of its object apart: `current` names the object an upcall runs for, `dead` says that
- * no further one may begin, both under the device's lock. Whoever ends an object sets `dead` and waits until it is not
- * `current`; the event thread itself does not wait, since the upcall it is in is its own.
- */
-bool upcall_begin(struct ib_device *device, const void *object, const bool *dead)
-{
-	bool alive;
-
-	pthread_mutex_lock(&device->lock);
-	alive = !*dead;
-	if (alive)
-		device->current = object;
-	pthread_mutex_unlock(&device->lock);
-	return alive;
-}
-
-void upcall_end(struct ib_device *device)
-{
-	pthread_mutex_lock(&device->lock);
-	device->current = NULL;
-	pthread_cond_broadcast(&device->upcall_done);
-	pthread_mutex_unlock(&device->lock);
-}
-
-void upcall_forbid(struct ib_device *device, const void *object, bool *dead)
-{
-	pthread_mutex_lock(&device->lock);
-	*dead = true;
-	while (device->current == object && !ib_in_event_thread(device))
-		pthread_cond_wait(&device->upcall_done, &device->lock);
-	pthread_mutex_unlock(&device->lock);
-}
-
-bool ib_in_event_thread(const struct ib_device *device)
-{
-	return pthread_equal(device->thread, pthread_self());
-}
-
 /* --- timers --------------------------------------------------------------------------------- */
 
 static void timer_unlink_locked(struct ib_device *device, struct ib_timer *timer)
@@ -79,7 +40,7 @@ static void timer_link_locked(struct ib_device *device, struct ib_timer *timer)
 void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
 		  void (*call)(struct ib_timer *timer))
 {
-	bool first;
+	bool sooner;
 
 	pthread_mutex_lock(&device->lock);
 	if (timer->armed)
@@ -87,9 +48,11 @@ void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t dea
 	timer->deadline = deadline;
 	timer->call = call;
 	timer_link_locked(device, timer);
-	first = TAILQ_FIRST(&device->timers) == timer;
+	sooner = deadline < device->wakes_at;
+	if (sooner)
+		device->wakes_at = deadline;
 	pthread_mutex_unlock(&device->lock);
-	if (first)
+	if (sooner)
 		wakefd_raise(&device->wake);
 }
 
@@ -106,28 +69,34 @@ void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer)
 	pthread_mutex_lock(&device->lock);
 	if (timer->armed)
 		timer_unlink_locked(device, timer);
-	while (device->current == timer && !ib_in_event_thread(device))
+	while (device->current == timer && !ib_in_upcall(device))
 		pthread_cond_wait(&device->upcall_done, &device->lock);
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* Runs what is due. Returns the time to the next one, rounded up to milliseconds for epoll_wait; -1: none. */
+/* Rounded up to milliseconds for epoll_wait; -1: never. */
+static int time_left(uint64_t deadline)
+{
+	uint64_t now = clock_now(), ms;
+
+	if (deadline == CLOCK_NEVER)
+		return -1;
+	ms = deadline > now ? (deadline - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0;
+	return ms > 3600000 ? 3600000 : (int)ms;
+}
+
+/*
+ * Runs what is due, and returns how long to sleep. An earlier time that the thread had before stays: most
+ * timers are disarmed before their time, and who arms the next one, for later, has nobody to wake.
+ */
 static int timers_run(struct ib_device *device)
 {
 	void (*call)(struct ib_timer *timer);
 	struct ib_timer *timer;
-	int left = -1;
+	uint64_t next;
 
 	pthread_mutex_lock(&device->lock);
-	while ((timer = TAILQ_FIRST(&device->timers))) {
-		uint64_t now = clock_now();
-
-		if (timer->deadline > now) {
-			uint64_t ms = (timer->deadline - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
-
-			left = ms > 3600000 ? 3600000 : (int)ms;
-			break;
-		}
+	while ((timer = TAILQ_FIRST(&device->timers)) && timer->deadline <= clock_now()) {
 		timer_unlink_locked(device, timer);
 		device->current = timer;
 		call = timer->call;
@@ -137,8 +106,12 @@ static int timers_run(struct ib_device *device)
 		device->current = NULL;
 		pthread_cond_broadcast(&device->upcall_done);
 	}
+	next = timer ? timer->deadline : CLOCK_NEVER;
+	if (device->wakes_at > next || device->wakes_at <= clock_now())
+		device->wakes_at = next;
+	next = device->wakes_at;
 	pthread_mutex_unlock(&device->lock);
-	return left;
+	return time_left(next);
 }
 
 /* --- alarms ----------------------------------------------------------------------------------- */
@@ -161,7 +134,7 @@ void ib_alarm_remove(struct ib_device *device, struct ib_alarm *alarm)
 	while (*link != alarm)
 		link = &(*link)->next;
 	*link = alarm->next;
-	while (device->current == alarm && !ib_in_event_thread(device))
+	while (device->current == alarm && !ib_in_upcall(device))
 		pthread_cond_wait(&device->upcall_done, &device->lock);
 	pthread_mutex_unlock(&device->lock);
 }
@@ -220,7 +193,7 @@ static void watch_give(struct ib_device *device, struct ib_watch *watch, const s
 {
 	pthread_mutex_lock(&device->lock);
 	watch->cq = NULL;
-	while (device->current == cq && !ib_in_event_thread(device))
+	while (device->current == cq && !ib_in_upcall(device))
 		pthread_cond_wait(&device->upcall_done, &device->lock);
 	SLIST_INSERT_HEAD(&device->free_watches, watch, entry);
 	pthread_mutex_unlock(&device->lock);
@@ -288,30 +261,39 @@ static void woken(struct ib_device *device)
 
 /* --- the thread ----------------------------------------------------------------------------- */
 
+static void ready_serve(struct ib_device *device, void *tag)
+{
+	if (tag == device->channel)
+		conn_read_channel(device);
+	else if (tag == device->verbs)
+		async_read(device);
+	else if (tag == &device->wake)
+		woken(device);
+	else
+		watch_read(device, tag);
+}
+
 static void *events_run(void *arg)
 {
 	struct ib_device *device = arg;
 	struct epoll_event ready[4];
-	int i, n;
+	int i, n, left;
 
+	upcalls_turn(device);
 	/* relaxed: the token of `wake` orders it */
 	while (!atomic_load_explicit(&device->stopping, memory_order_relaxed)) {
-		n = epoll_wait(device->epoll, ready, 4, timers_run(device));
+		left = timers_run(device);
+		upcalls_over(device);
+		n = epoll_wait(device->epoll, ready, 4, left);
 		if (n < 0 && errno != EINTR) {
 			ib_error(errno, "epoll_wait", device->attr.device_name);
-			break;
+			return NULL;
 		}
-		for (i = 0; i < n; i++) {
-			if (ready[i].data.ptr == device->channel)
-				conn_read_channel(device);
-			else if (ready[i].data.ptr == device->verbs)
-				async_read(device);
-			else if (ready[i].data.ptr == &device->wake)
-				woken(device);
-			else
-				watch_read(device, ready[i].data.ptr);
-		}
+		upcalls_turn(device);
+		for (i = 0; i < n; i++)
+			ready_serve(device, ready[i].data.ptr);
 	}
+	upcalls_over(device);
 	return NULL;
 }
 
@@ -332,6 +314,8 @@ static int start_thread(struct ib_device *device)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&device->thread, NULL, events_run, device);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!error)
+		pthread_setname_np(device->thread, "dapl events");
 	return error;
 }
 

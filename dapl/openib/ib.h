@@ -24,8 +24,9 @@
  * the device may refuse (ib_pd_destroy, ib_mr_destroy, ib_cq_destroy, ib_srq_destroy), which
  * then leave the object usable.
  *
- * Threads: one background thread per open device (the event thread) makes all upcalls. It holds
- * no lock of openib while it does. Any function may be called from an upcall.
+ * Threads: one background thread per open device (the event thread) makes the upcalls, but for those of
+ * CM events that a waiting thread reads in its place (ib_cm_read). They come one at a time, and no lock
+ * is held besides the right to make them. Any function may be called from an upcall.
  */
 struct ib_device;	/* an open verbs device, the address it was found by, its event thread */
 struct ib_pd;
@@ -88,7 +89,7 @@ struct ib_request {		/* a connection request; lives for the time of the upcall *
 	bool datagrams;			/* asks for a datagram endpoint */
 };
 
-/* Upcalls, made by the event thread only. `owner` is what the object was created with. */
+/* Upcalls, one at a time: by the event thread, or out of ib_cm_read. `owner` is what the object was created with. */
 struct ib_upcalls {
 	/* A request reached a listener. The callee owns `conn`: ib_conn_accept, _reject or _destroy. */
 	void (*request)(void *listener_owner, struct ib_conn *conn, const struct ib_request *request);
@@ -136,7 +137,20 @@ void ib_alarm_add(struct ib_device *device, struct ib_alarm *alarm,
 		  void (*call)(struct ib_alarm *alarm));
 void ib_alarm_remove(struct ib_device *device, struct ib_alarm *alarm);	/* no call after it, as of ib_timer_cancel */
 void ib_alarm_raise(struct ib_device *device, struct ib_alarm *alarm);	/* async-signal-safe */
-bool ib_in_event_thread(const struct ib_device *device);
+bool ib_in_upcall(const struct ib_device *device);	/* made by this thread */
+
+/*
+ * A thread that is about to sleep until an event of the CM has come, or to ask for some that may come at
+ * once, may read those events itself, in place of the event thread: it reads when the descriptor is
+ * readable, on which it may sleep.
+ */
+int ib_cm_take(struct ib_device *device);	/* the descriptor; -1: another thread has it */
+void ib_cm_give(struct ib_device *device);	/* back to the event thread */
+/*
+ * What has come, and its upcalls: the caller holds no lock. Never waits for another thread's upcalls:
+ * false when there are some.
+ */
+bool ib_cm_read(struct ib_device *device);
 
 /* What the kernel counts of a device, by group. */
 enum ib_kernel_group { IB_KERNEL_CM, IB_KERNEL_LINK, IB_KERNEL_DIAGNOSTICS };
@@ -502,7 +516,7 @@ DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
 void ib_conn_disconnect(struct ib_conn *conn);
 /*
  * Ends the connection's life: after return no upcall names it. A request not yet answered is refused.
- * Waits for a running upcall, unless called from the event thread.
+ * Waits for a running upcall, unless called from one.
  */
 void ib_conn_destroy(struct ib_conn *conn);
 /*

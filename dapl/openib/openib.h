@@ -31,6 +31,7 @@ struct ib_device {
 	bool gone;			/* and its users were told; event thread */
 
 	pthread_t thread;
+	pthread_mutex_t upcalling;	/* of who makes upcalls; outermost of all that those take */
 	int epoll;
 	struct wakefd wake;
 	atomic_bool stopping;
@@ -39,6 +40,8 @@ struct ib_device {
 	pthread_cond_t upcall_done;
 	const void *current;		/* connection, listener or timer an upcall runs for */
 	TAILQ_HEAD(ib_timers, ib_timer) timers;	/* by deadline */
+	uint64_t wakes_at;		/* when the event thread looks at them; CLOCK_NEVER */
+	bool read_elsewhere;		/* the CM channel: by a thread that waits */
 	struct ib_alarm *alarms;
 	SLIST_HEAD(, ib_watch) free_watches;
 };
@@ -138,13 +141,17 @@ struct ib_listener {
 /* events.c: the event thread. */
 DAT_RETURN events_start(struct ib_device *device);
 void events_stop(struct ib_device *device);
+/* upcall.c: the right to make upcalls, waited for or tried for. */
+void upcalls_turn(struct ib_device *device);
+bool upcalls_try(struct ib_device *device);	/* false: another thread makes upcalls now */
+void upcalls_over(struct ib_device *device);
 /* Marks an object as the one an upcall runs for; false when it is dead. */
 bool upcall_begin(struct ib_device *device, const void *object, const bool *dead);
 void upcall_end(struct ib_device *device);
-/* Sets `dead` and waits until no upcall runs for the object, unless this is the event thread. */
+/* Sets `dead` and waits until no upcall runs for the object, unless it is called from one. */
 void upcall_forbid(struct ib_device *device, const void *object, bool *dead);
 
-/* conn_event.c, listen.c, async.c: what the event thread reads. */
+/* conn_event.c, listen.c, async.c: what is read, with the right to make upcalls. */
 void conn_read_channel(struct ib_device *device);
 void listener_request(struct ib_listener *listener, struct rdma_cm_id *id,
 		      const struct rdma_conn_param *param, const void *data, uint32_t size);

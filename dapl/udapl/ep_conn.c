@@ -26,8 +26,8 @@
  * cannot establish it. One that leaves C or DP keeps it for the CM's own farewell, until reset or
  * free.
  *
- * Endings after CONNECTED are told by the event thread alone: this is what keeps last-WQE notices
- * in the order of the terminal events.
+ * Endings after CONNECTED are told by upcalls alone, which come one at a time: this is what keeps
+ * last-WQE notices in the order of the terminal events.
  */
 
 static void keep_private_data_locked(struct dapl_ep *ep, const void *data, uint32_t size)

@@ -136,19 +136,41 @@ static DAT_RETURN start_locked(struct dapl_ep *ep, const struct attempt *attempt
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
+static DAT_RETURN begin(struct dapl_ep *ep, const struct attempt *attempt)
 {
 	DAT_RETURN status;
 
-	if (!ep_lock(ep))
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	pthread_mutex_lock(&ep->lock);
 	status = start_check_locked(ep);
 	if (status == DAT_SUCCESS && ep->datagrams)
 		status = ud_resolve_locked(ep, &attempt->remote, attempt->data,
 					   (uint32_t)attempt->size);
 	else if (status == DAT_SUCCESS)
 		status = start_locked(ep, attempt);
-	ep_unlock(ep);
+	pthread_mutex_unlock(&ep->lock);
+	return status;
+}
+
+/*
+ * Address and route, which a software device resolves at once, are read here, without waking the event
+ * thread for each; what comes later is that thread's again. The EP's lock is not held: upcalls take it.
+ */
+static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
+{
+	struct ib_device *device;
+	DAT_RETURN status;
+	bool reads;
+
+	if (!obj_hold(&ep->obj))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	device = ep->obj.ia->device;
+	reads = ib_cm_take(device) >= 0;
+	status = begin(ep, attempt);
+	if (reads && status == DAT_SUCCESS)
+		ib_cm_read(device);
+	if (reads)
+		ib_cm_give(device);
+	obj_release(&ep->obj);
 	return status;
 }
 

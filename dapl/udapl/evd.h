@@ -75,6 +75,7 @@ struct dapl_evd {
 		};
 		uint64_t unsettled;	/* none of these: an arming is the CQ's alone */
 	};
+	bool awake;			/* the waiter: it looks before it sleeps again */
 	bool may_return;		/* a notification event came since the decision to sleep */
 	bool news;			/* one entered the ring since the last look for the CNO */
 	bool armed;			/* the CQ, and no event of it was read since */
@@ -141,7 +142,7 @@ bool evd_take_uncommon_locked(struct dapl_evd *evd, unsigned made, DAT_EVENT *ev
 static inline bool evd_wakes_locked(struct dapl_evd *evd)
 {
 	if (evd->waiter)
-		return evd->may_return && evd_count_locked(evd) >= evd->need;
+		return !evd->awake && evd->may_return && evd_count_locked(evd) >= evd->need;
 	if (!evd->watched || evd_count_locked(evd) < evd->watched)
 		return false;
 	evd->watched = 0;

@@ -15,7 +15,9 @@
 /* One thread inside a wait that does not succeed at once; it owns the EVD's wait right. */
 struct waiter {
 	struct dapl_evd *evd;
-	struct sleeper sleeper;		/* on `wake`, and the channel if there is a CQ */
+	/* on `wake`, and the channel: of the CQ if there is one, of the CM if this thread reads it */
+	struct sleeper sleeper;
+	bool may_read, reads;
 };
 
 DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
@@ -82,10 +84,52 @@ static void leave_locked(struct dapl_evd *evd, DAT_COUNT known)
 	evd_look_locked(evd, known);
 }
 
+/* ---- CM events ---- */
+
+/*
+ * Who waits for events that the CM brings, and for nothing else, reads the CM's events itself: the
+ * event thread would have to be woken to wake this one. No EVD lock is held.
+ */
+static void read_begin(struct waiter *self)
+{
+	if (!self->may_read || self->reads)
+		return;
+	self->sleeper.fds[1].fd = ib_cm_take(self->evd->obj.ia->device);
+	self->reads = self->sleeper.fds[1].fd >= 0;
+	self->sleeper.count = self->reads ? 2 : 1;
+}
+
+static void read_end(struct waiter *self)
+{
+	if (!self->reads)
+		return;
+	ib_cm_give(self->evd->obj.ia->device);
+	self->reads = false;
+	self->sleeper.count = 1;
+}
+
+/* Where the event thread is in upcalls it reads for itself, after them; those may take any time. */
+static void read_events(struct waiter *self)
+{
+	struct dapl_evd *evd = self->evd;
+
+	lock_take(&evd->lock);
+	evd->awake = true;		/* what is posted to this EVD need not wake it */
+	lock_give(&evd->lock);
+	if (ib_cm_read(evd->obj.ia->device))
+		return;
+	self->may_read = false;
+	read_end(self);
+}
+
+/* ---- the end of a wait ---- */
+
 static void leave_cancelled(void *arg)
 {
-	struct dapl_evd *evd = arg;
+	struct waiter *self = arg;
+	struct dapl_evd *evd = self->evd;
 
+	read_end(self);
 	lock_take(&evd->lock);
 	leave_locked(evd, 0);
 	evd_unlock(evd);
@@ -104,16 +148,19 @@ static DAT_RETURN doze_locked(struct waiter *self, DAT_COUNT *more)
 	 * Cleared together with the decision to sleep, under the lock: what arrives from now on
 	 * says itself whether it may end the sleep.
 	 */
-	evd->may_return = false;
+	evd->may_return = evd->awake = false;
 	evd->moderated = evd->cq && missing > 1;
 	evd_tally_locked(evd, DCNT_EVD_WAIT_BLOCKED);
 	fds[0].revents = fds[1].revents = 0;
 	evd_unlock(evd);
 	if (evd->cq)
 		ib_cq_moderate(evd->cq, missing > 1 ? (uint32_t)missing : 1);
+	read_begin(self);
 	error = sleep_on(&self->sleeper);
-	if (!error && fds[1].revents & POLLIN)
+	if (!error && fds[1].revents & POLLIN && evd->cq)
 		fired = ib_cq_collect(evd->cq);
+	else if (!error && fds[1].revents & POLLIN)
+		read_events(self);
 	if (!error && fds[0].revents & POLLIN)
 		wakefd_clear(&evd->wake);
 	failed = (error && error != EINTR) ||
@@ -197,7 +244,7 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 	bool freed;
 
 	sleeper->leave = leave_cancelled;
-	sleeper->arg = evd;
+	sleeper->arg = &self;
 	sleep_begin(sleeper, timeout);
 	sleeper->fds[0] = (struct pollfd){ .fd = wakefd_get(&evd->wake), .events = POLLIN };
 	lock_take(&evd->lock);
@@ -206,6 +253,7 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 	sleeper->fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1,
 					   .events = POLLIN };
 	sleeper->count = evd->cq ? 2 : 1;
+	self.may_read = !evd->cq && evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG);
 	if (status == DAT_SUCCESS && sleeper->fds[0].fd < 0) {
 		log_at(LOG_ERROR, "evd %p: eventfd: %s", (void *)evd, strerror(errno));
 		status = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
@@ -214,6 +262,11 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 		evd->waiter = true;
 		evd->need = threshold;
 		status = sleep_locked(&self, event, more);
+		if (self.reads) {		/* the device may go as soon as this EVD is left */
+			lock_give(&evd->lock);
+			read_end(&self);
+			lock_take(&evd->lock);
+		}
 		leave_locked(evd, status_counts(status) ? *more : 0);
 	}
 	/* Freed between look and lock: the descriptor may have been made after its end. */

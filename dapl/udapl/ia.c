@@ -232,8 +232,11 @@ static void destroy_all(struct dapl_ia *ia)
 			sp_destroy(obj);
 	while ((obj = first_of(ia, OBJ_CR, NULL)))
 		cr_destroy(obj);
-	while ((obj = first_of(ia, OBJ_EP, NULL)))
+	while ((obj = first_of(ia, OBJ_EP, NULL))) {
+		if (obj_retire_in_use(obj))
+			obj_wait_unused(obj);
 		ep_destroy(obj);
+	}
 	while ((obj = first_of(ia, OBJ_RMR, NULL)))
 		rmr_destroy(obj);
 	while ((obj = first_of(ia, OBJ_LMR, NULL)))

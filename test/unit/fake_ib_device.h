@@ -107,10 +107,27 @@ void ib_alarm_raise(struct ib_device *device, struct ib_alarm *alarm)
 	atomic_store(&alarm->raised, true);
 }
 
-bool ib_in_event_thread(const struct ib_device *device)
+bool ib_in_upcall(const struct ib_device *device)
 {
 	(void)device;
 	return true;
+}
+
+int ib_cm_take(struct ib_device *device)
+{
+	(void)device;
+	return -1;
+}
+
+void ib_cm_give(struct ib_device *device)
+{
+	(void)device;
+}
+
+bool ib_cm_read(struct ib_device *device)
+{
+	(void)device;
+	return false;
 }
 
 static struct ib_timer *fake_due(void)

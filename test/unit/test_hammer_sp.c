@@ -177,12 +177,41 @@ static void ia_use(struct hammer *h)
 
 static void test_ia(void) { hammer_run(ia_make, ia_use); }
 
+static void ia_ep_make(struct hammer *h)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL, dto, conn;
+	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+	DAT_PZ_HANDLE pz;
+	DAT_EP_HANDLE ep;
+
+	if (!hammer_call(h, dat_ia_open((char *)(uintptr_t)"ofa-v2-soft", 8, &async, &ia)))
+		return;
+	if (hammer_call(h, dat_pz_create(ia, &pz)) &&
+	    hammer_call(h, dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dto)) &&
+	    hammer_call(h, dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &conn)) &&
+	    hammer_call(h, dat_ep_create(ia, pz, dto, dto, conn, NULL, &ep)))
+		hammer_show(h, ep);
+	hammer_call(h, dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* Nobody needs to listen. */
+static void ia_ep_use(struct hammer *h)
+{
+	DAT_EP_HANDLE ep = atomic_load(&h->handle);
+
+	hammer_call(h, dat_ep_connect(ep, h->env.address, 45999, 1000000, 0, NULL, DAT_QOS_BEST_EFFORT,
+				      DAT_CONNECT_DEFAULT_FLAG));
+}
+
+static void test_ia_ep(void) { hammer_run(ia_ep_make, ia_ep_use); }
+
 static const struct unit_test tests[] = {
 	{ "a PSP is freed under those who connect to it", test_psp },
 	{ "an RSP is freed by two", test_rsp },
 	{ "a CSP is freed by two", test_csp },
 	{ "a request is answered by two", test_cr },
 	{ "an IA is closed under those who use it", test_ia },
+	{ "an IA is closed under those who connect its endpoint", test_ia_ep },
 };
 
 UNIT_MAIN("hammer_sp", tests)
