@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <string.h>
 #include "softverbs/cm.h"
+#include "util/clock.h"
+
+#define WAY_COUNTS (10 * NSEC_PER_MSEC)
 
 /* `local`: the address is known to be one of this host's. */
 static int bind_addr(struct cm_id *id, const struct sockaddr *addr, bool local)
@@ -75,10 +78,28 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 	       ip_same(&first, &second);
 }
 
+/*
+ * A program that makes many connections asks for the same target again and again: what the host said
+ * counts for a moment.
+ */
 static void way_find(struct way *way, const struct sockaddr *target)
 {
+	static _Thread_local struct {
+		struct sockaddr_storage target;
+		struct way way;
+		uint64_t until;
+	} last;
+	uint64_t now = clock_now();
+
+	if (now < last.until && same_address((struct sockaddr *)&last.target, target)) {
+		*way = last.way;
+		return;
+	}
 	way->error = ip_route(target, &way->source);
 	way->home = !way->error && same_address((struct sockaddr *)&way->source, target);
+	memcpy(&last.target, target, ip_sockaddr_size(target));
+	last.way = *way;
+	last.until = way->home ? now + WAY_COUNTS : 0;
 }
 
 static int bind_source(struct cm_id *id, const struct sockaddr *source,

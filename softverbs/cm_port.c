@@ -39,6 +39,7 @@ struct block {
 static LIST_HEAD(, cm_port) ports = LIST_HEAD_INITIALIZER(ports);
 static LIST_HEAD(, cm_port) listeners = LIST_HEAD_INITIALIZER(listeners);
 static LIST_HEAD(, block) blocks = LIST_HEAD_INITIALIZER(blocks);
+static unsigned block_count;
 
 void port_name(char name[static 96], uint32_t space, uint16_t number, const struct cm_ip *ip)
 {
@@ -50,29 +51,45 @@ void port_name(char name[static 96], uint32_t space, uint16_t number, const stru
 
 /* ---- blocks ---- */
 
-static void mark_used(void *arg, const char *rest)
+static struct block *block_of_locked(uint16_t space, unsigned long number)
 {
-	struct block *block = arg;
-	unsigned long number = strtoul(rest, NULL, 10);
+	struct block *block;
 
-	if (number >= block->first && number < block->first + BLOCK)
+	LIST_FOREACH(block, &blocks, entry)
+		if (block->space == space && number / BLOCK == block->first / BLOCK)
+			break;
+	return block;
+}
+
+/* A port that somebody claimed by name, or that a program here asked for, is not to be given out. */
+static void ephemeral_avoid_locked(uint16_t space, unsigned long number)
+{
+	struct block *block = block_of_locked(space, number);
+
+	if (block)
 		block->used |= (uint16_t)(1u << (number - block->first));
 }
 
-/* Ports of the block that somebody claimed by name are left alone. */
-static void block_scan(struct block *block)
+static void avoid_name(void *arg, const char *rest)
+{
+	const uint16_t *space = arg;
+
+	ephemeral_avoid_locked(*space, strtoul(rest, NULL, 10));
+}
+
+static void blocks_scan_locked(uint16_t space)
 {
 	const struct cm_port *port;
 	char prefix[16];
 
-	snprintf(prefix, sizeof(prefix), "c/%x/", block->space);
-	name_scan(prefix, mark_used, block);
-	LIST_FOREACH(port, &ports, entry)	/* shared ones have no name */
-		if (port->space == block->space && port->number / BLOCK == block->first / BLOCK)
-			block->used |= (uint16_t)(1u << (port->number - block->first));
+	snprintf(prefix, sizeof(prefix), "c/%x/", space);
+	name_scan(prefix, avoid_name, &space);
+	LIST_FOREACH(port, &ports, entry)	/* these have no name */
+		if (port->shared && !port->ephemeral && port->space == space)
+			ephemeral_avoid_locked(space, port->number);
 }
 
-static int block_claim_locked(struct block **out, uint16_t space)
+static int block_claim_locked(uint16_t space)
 {
 	static unsigned turn;
 	struct block *block = calloc(1, sizeof(*block));
@@ -96,10 +113,34 @@ static int block_claim_locked(struct block **out, uint16_t space)
 		free(block);
 		return errno == EADDRINUSE ? EADDRNOTAVAIL : errno;
 	}
-	block_scan(block);
 	LIST_INSERT_HEAD(&blocks, block, entry);
-	*out = block;
+	block_count++;
 	return 0;
+}
+
+/* Several where there are many: each time all names of the host are read. */
+static int blocks_claim_locked(uint16_t space)
+{
+	unsigned wanted = block_count / 4 < 16 ? block_count / 4 + 1 : 16, got = 0;
+	int error;
+
+	do
+		error = block_claim_locked(space);
+	while (!error && ++got < wanted);
+	if (!got)
+		return error;
+	blocks_scan_locked(space);
+	return 0;
+}
+
+static struct block *block_with_room_locked(uint16_t space)
+{
+	struct block *block;
+
+	LIST_FOREACH(block, &blocks, entry)
+		if (block->space == space && block->used != UINT16_MAX)
+			break;
+	return block;
 }
 
 static int ephemeral_take_locked(uint16_t space, uint16_t *number)
@@ -108,11 +149,8 @@ static int ephemeral_take_locked(uint16_t space, uint16_t *number)
 	unsigned bit;
 	int error;
 
-	LIST_FOREACH(block, &blocks, entry)
-		if (block->space == space && block->used != UINT16_MAX)
-			break;
-	while (!block || block->used == UINT16_MAX) {	/* a new one may be full of claimed ports */
-		error = block_claim_locked(&block, space);
+	while (!(block = block_with_room_locked(space))) {	/* a new one may be full of claimed ports */
+		error = blocks_claim_locked(space);
 		if (error)
 			return error;
 	}
@@ -125,28 +163,10 @@ static int ephemeral_take_locked(uint16_t space, uint16_t *number)
 static void block_free_locked(struct block *block)
 {
 	LIST_REMOVE(block, entry);
+	block_count--;
 	name_give(block->fd);
 	close(block->fd);
 	free(block);
-}
-
-static struct block *block_of_locked(uint16_t space, uint16_t number)
-{
-	struct block *block;
-
-	LIST_FOREACH(block, &blocks, entry)
-		if (block->space == space && number / BLOCK == block->first / BLOCK)
-			break;
-	return block;
-}
-
-/* A port that a program asked for is not to be given out here. */
-static void ephemeral_avoid_locked(uint16_t space, uint16_t number)
-{
-	struct block *block = block_of_locked(space, number);
-
-	if (block)
-		block->used |= (uint16_t)(1u << (number - block->first));
 }
 
 /*
@@ -155,16 +175,18 @@ static void ephemeral_avoid_locked(uint16_t space, uint16_t number)
  */
 static void ephemeral_give_locked(uint16_t space, uint16_t number)
 {
-	struct block *block = block_of_locked(space, number), *empty = NULL, *other;
+	struct block *block = block_of_locked(space, number), *other, *next;
 
 	if (!block)
 		return;
 	block->used &= (uint16_t)~(1u << (number - block->first));
-	LIST_FOREACH(other, &blocks, entry)
+	if (block->used)
+		return;
+	for (other = LIST_FIRST(&blocks); other; other = next) {
+		next = LIST_NEXT(other, entry);
 		if (other != block && other->space == space && !other->used)
-			empty = other;
-	if (!block->used && empty)
-		block_free_locked(block);
+			block_free_locked(other);
+	}
 }
 
 void port_idle_locked(void)

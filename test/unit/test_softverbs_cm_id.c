@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Identifiers, addresses, ports and queue pairs of the software device's connection manager. */
+#include <dirent.h>
 #include "test/unit/cm.h"
 
 /* ---- addresses and ports ---- */
@@ -80,7 +81,7 @@ static void port_is_free_when_destroy_returns(void)
 
 static void ephemeral_ports_differ(void)
 {
-	enum { COUNT = 70 };
+	enum { COUNT = 700 };	/* many blocks, claimed several at a time */
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *ids[COUNT], *taken;
 	bool used[65536] = { false };
@@ -108,6 +109,35 @@ static void ephemeral_ports_differ(void)
 	for (i = 0; i < COUNT; i++)
 		CU_ASSERT_EQUAL(rdma_destroy_id(ids[i]), 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(taken), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+static unsigned descriptors(void)
+{
+	DIR *list = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(list);
+	while (readdir(list))
+		count++;
+	closedir(list);
+	return count;
+}
+
+static void ephemeral_ports_leave_nothing(void)
+{
+	enum { COUNT = 300 };
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *ids[COUNT], *kept = cm_bound(channel, 0);
+	unsigned before = descriptors(), i;
+
+	for (i = 0; i < COUNT; i++)
+		CU_ASSERT_PTR_NOT_NULL_FATAL(ids[i] = cm_bound(channel, 0));
+	CU_ASSERT(descriptors() > before);
+	for (i = 0; i < COUNT; i++)
+		CU_ASSERT_EQUAL(rdma_destroy_id(ids[i]), 0);
+	CU_ASSERT(descriptors() <= before + 1);		/* a block that the next one takes */
+	CU_ASSERT_EQUAL(rdma_destroy_id(kept), 0);
 	rdma_destroy_event_channel(channel);
 }
 
@@ -386,6 +416,7 @@ static const struct unit_test tests[] = {
 	{ "B.12 ports are claimed", ports_are_claimed },
 	{ "B.12 a port is free when destroy returns", port_is_free_when_destroy_returns },
 	{ "B.12 ephemeral ports differ", ephemeral_ports_differ },
+	{ "B.12 ephemeral ports leave no descriptors", ephemeral_ports_leave_nothing },
 	{ "B.12 an address may be shared until one listens",
 	  address_may_be_shared_until_one_listens },
 	{ "B.12 listens without a bind", listens_without_a_bind },
