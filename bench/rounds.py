@@ -8,7 +8,7 @@ from programs import Absent, Failed
 
 QUIET_ROUNDS = 7            # fewer give no verdict
 LOST_PERCENT = 8            # of either processor's time, in the moment before a program runs
-SAME_CORE_NS = 90           # a cache line that is there and back faster stayed within one core
+SAME_CORE = 1.25            # times as long with both at work: two threads of one core
 TRIES = 12                  # of the gate
 
 Result = namedtuple('Result', 'row ratio p25 p75 rounds verdict')
@@ -29,20 +29,20 @@ class Bench:
         self.failed = {}            # measurement: why
 
     def quiet(self):
-        lost, half = self.programs.gate()
+        lost, beside = self.programs.gate()
         tries = 1
-        while self.gated and tries < TRIES and (lost >= LOST_PERCENT or half <= SAME_CORE_NS):
-            lost, half = self.programs.gate()
+        while self.gated and tries < TRIES and (lost >= LOST_PERCENT or beside >= SAME_CORE):
+            lost, beside = self.programs.gate()
             tries += 1
-        return lost < LOST_PERCENT and half > SAME_CORE_NS, lost, half
+        return lost < LOST_PERCENT and beside < SAME_CORE, lost, beside
 
     def measure(self, label, number, measurement):
         """(was it quiet, median of the batches), or None when there is no figure."""
         if measurement in self.absent or measurement in self.failed:
             return None
-        quiet, lost, half = self.quiet()
+        quiet, lost, beside = self.quiet()
         if not quiet and self.gated:
-            self.raw.write('%s\t%d\t%s\tnot quiet\t%.1f\t%.1f\n' % (label, number, ' '.join(measurement), lost, half))
+            self.raw.write('%s\t%d\t%s\tnot quiet\t%.1f\t%.1f\n' % (label, number, ' '.join(measurement), lost, beside))
             return None
         try:
             figures = self.programs.run(measurement)
@@ -54,7 +54,7 @@ class Bench:
             self.say('failed: %s' % why)
             return None
         self.raw.write('%s\t%d\t%s\t%s\t%.1f\t%.1f\t%s\n' % (
-            label, number, ' '.join(measurement), 'quiet' if quiet else 'loud', lost, half,
+            label, number, ' '.join(measurement), 'quiet' if quiet else 'loud', lost, beside,
             ' '.join('%g' % f for f in figures)))
         self.raw.flush()
         return quiet, statistics.median(figures)

@@ -23,34 +23,23 @@ static inline void end_recv(struct end *end, unsigned count)
 		must(!ibv_post_recv(end->qp, &wr, &bad), "ibv_post_recv");
 }
 
-static inline void end_post(struct end *end, struct ibv_send_wr *wr)
+static inline void end_post(struct end *end, enum ibv_wr_opcode opcode, unsigned flags)
 {
-	struct ibv_sge sge = { (uintptr_t)end->from, (uint32_t)options.size, end->from_mr->lkey };
 	struct ibv_send_wr *bad;
 
-	wr->sg_list = &sge;
-	wr->num_sge = 1;
-	must(!ibv_post_send(end->qp, wr, &bad), "ibv_post_send");
+	end->wr.opcode = opcode;
+	end->wr.send_flags = flags;
+	must(!ibv_post_send(end->qp, &end->wr, &bad), "ibv_post_send");
 }
 
 static inline void end_send(struct end *end, bool signaled)
 {
-	struct ibv_send_wr wr = { .wr_id = 2, .opcode = IBV_WR_SEND };
-
-	wr.send_flags = end->inline_flag | (signaled ? IBV_SEND_SIGNALED : 0);
-	end_post(end, &wr);
+	end_post(end, IBV_WR_SEND, end->inline_flag | (signaled ? IBV_SEND_SIGNALED : 0));
 }
 
 static inline void end_rdma(struct end *end, bool read, bool signaled)
 {
-	struct ibv_send_wr wr = {
-		.wr_id = 3,
-		.opcode = read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
-		.send_flags = signaled ? IBV_SEND_SIGNALED : 0,
-		.wr.rdma = { end->there, end->there_key },
-	};
-
-	end_post(end, &wr);
+	end_post(end, read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, signaled ? IBV_SEND_SIGNALED : 0);
 }
 
 static inline void end_poll(struct end *end, struct found *found)
@@ -99,6 +88,11 @@ static void connect_one(struct end *end)
 	verbs_connect(end->qp, &names[!side]);
 	end->there = names[!side].addr;
 	end->there_key = names[!side].key;
+	end->from_sge = (struct ibv_sge){ (uintptr_t)end->from, (uint32_t)options.size, end->from_mr->lkey };
+	end->wr = (struct ibv_send_wr){
+		.wr_id = 2, .sg_list = &end->from_sge, .num_sge = 1,
+		.wr.rdma = { end->there, end->there_key },
+	};
 	meet();
 }
 

@@ -21,6 +21,8 @@ struct end {
 	unsigned inline_flag;		/* IBV_SEND_INLINE where messages are short enough */
 	uint64_t there;			/* the other's `from` */
 	uint32_t there_key;
+	struct ibv_sge from_sge;	/* with the request: filled once, as programs that are in a hurry do */
+	struct ibv_send_wr wr;
 };
 
 /* What the sides tell each other in `shared`, one each. */
