@@ -342,7 +342,9 @@ $(B)/test/readme-ping: README.md $(B)/lib/libdat2.so.2
 	$(Q)awk '/^```c$$/ {on = 1; next} /^```$$/ {on = 0} on' README.md > $(B)/test/readme-ping.c
 	$(Q)$(CC) $(cppflags) $(cflags) $(CFLAGS) $(call rpath,../lib) -o $@ $(B)/test/readme-ping.c -L$(B)/lib -ldat2
 
-test_env = DAT_OVERRIDE=$(abspath $(B))/dat.conf BUILD=$(abspath $(B)) FAKE_PROVIDER=$(abspath $(B))/test/fake_provider.so \
+# How many test programs run at a time: most of them wait most of the time.
+JOBS ?= $(shell n=$$(nproc); [ $$n -lt 4 ] && echo $$n || echo 4)
+test_env = JOBS='$(JOBS)' DAT_OVERRIDE=$(abspath $(B))/dat.conf BUILD=$(abspath $(B)) FAKE_PROVIDER=$(abspath $(B))/test/fake_provider.so \
            DAPL_SOFT_LIB=$(abspath $(B))/lib/libdaplsoft.so.2 SAN='$(SAN)' CC='$(CC)' \
            FUZZ_SECONDS=$${FUZZ_SECONDS:-$(if $(findstring address,$(SAN)),20,3)}
 
@@ -378,7 +380,7 @@ bench-rxe: all
 	$(Q)BUILD=$(abspath $(B)) bench/rxe
 # All rows in all ways for all users, and with FULL=1 each of them in as many rounds as it takes to measure something.
 check-verbs: tests
-	$(Q)$(test_env) LIMIT=1200 test/run test/blackbox/verbs-symbols.sh test/blackbox/verbs-perftest-speed.sh \
+	$(Q)$(test_env) JOBS=1 LIMIT=1200 test/run test/blackbox/verbs-symbols.sh test/blackbox/verbs-perftest-speed.sh \
 		$(foreach who,user unshare,$(foreach way,pvm memfd bounce,$(addsuffix @$(way)-$(who),$(verbs_rows))))
 # The goals of the counts are for gcc's code.
 check: tests check-layers check-headers check-man check-rules $(if $(SAN),,check-exports)
