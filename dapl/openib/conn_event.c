@@ -6,6 +6,7 @@
 
 #define REJECTED_BY_CONSUMER 28		/* InfiniBand CM, REJ reason: consumer reject */
 #define SIDR_REJECTED 2			/* the same, SIDR_REP status: reject */
+#define READ_MOST 32u
 
 /* Each is handled acknowledged, with an upcall begun. */
 
@@ -228,12 +229,18 @@ static void dispatch(struct ib_device *device, struct rdma_cm_event *event)
 	upcall_end(device);
 }
 
+/* So many at most: whoever reads has something else to do, too, and the rest keeps the channel readable. */
 void conn_read_channel(struct ib_device *device)
 {
 	struct rdma_cm_event *event;
+	unsigned i;
 
-	while (!rdma_get_cm_event(device->channel, &event))
+	for (i = 0; i < READ_MOST; i++) {
+		if (rdma_get_cm_event(device->channel, &event)) {
+			if (errno != EAGAIN && errno != EINTR)
+				ib_error(errno, "rdma_get_cm_event", device->attr.device_name);
+			return;
+		}
 		dispatch(device, event);
-	if (errno != EAGAIN && errno != EINTR)
-		ib_error(errno, "rdma_get_cm_event", device->attr.device_name);
+	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The active side: an attempt begun, by qualifier, like another endpoint, or by socket address. */
+#include <pthread.h>
 #include <string.h>
 #include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/provider.h"
@@ -160,16 +161,19 @@ static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
 	struct ib_device *device;
 	DAT_RETURN status;
 	bool reads;
+	int cancel;
 
 	if (!obj_hold(&ep->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	device = ep->obj.ia->device;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);	/* it could give nothing back */
 	reads = ib_cm_take(device) >= 0;
 	status = begin(ep, attempt);
 	if (reads && status == DAT_SUCCESS)
 		ib_cm_read(device);
 	if (reads)
 		ib_cm_give(device);
+	pthread_setcancelstate(cancel, NULL);
 	obj_release(&ep->obj);
 	return status;
 }
