@@ -155,6 +155,8 @@ static DAT_RETURN begin(struct dapl_ep *ep, const struct attempt *attempt)
 /*
  * Address and route, which a software device resolves at once, are read here, without waking the event
  * thread for each; what comes later is that thread's again. The EP's lock is not held: upcalls take it.
+ * Not for datagrams: OFED's dtestx tells its peer where it is before it listens there, and a peer that is
+ * faster waits for ever.
  */
 static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
 {
@@ -167,7 +169,7 @@ static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	device = ep->obj.ia->device;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);	/* it could give nothing back */
-	reads = ib_cm_take(device) >= 0;
+	reads = !ep->datagrams && ib_cm_take(device) >= 0;
 	status = begin(ep, attempt);
 	if (reads && status == DAT_SUCCESS)
 		ib_cm_read(device);
