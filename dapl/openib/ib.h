@@ -25,7 +25,7 @@
  * then leave the object usable.
  *
  * Threads: one background thread per open device (the event thread) makes the upcalls, but for those of
- * CM events that a waiting thread reads in its place (ib_cm_read). They come one at a time, and no lock
+ * CM events that another thread reads in its place (ib_cm_read). They come one at a time, and no lock
  * is held besides the right to make them. Any function may be called from an upcall.
  */
 struct ib_device;	/* an open verbs device, the address it was found by, its event thread */

@@ -222,7 +222,6 @@ static bool is_interrupted(void *arg)
 	if (!pthread_tryjoin_np(w->thread, NULL))
 		return true;
 	pthread_kill(w->thread, SIGUSR1);
-	usleep(1000);
 	return false;
 }
 
