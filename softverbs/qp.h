@@ -114,6 +114,7 @@ struct sv_rx {				/* guarded by the receive CQ's lock */
 	uint32_t mask, shift;
 	uint32_t eager_cons;
 	bool tails;			/* the last message had one */
+	uint32_t sent, in_a_row;	/* sq_ready as seen last, and messages since then */
 	struct landing *landing;	/* by slot */
 	_Atomic(uint32_t) *arrival;	/* lap:16 | slot:16 in order of arrival; NULL: no SRQ */
 	_Atomic(bool)

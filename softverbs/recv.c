@@ -9,6 +9,8 @@
 #include "softverbs/ud.h"
 #include "util/log.h"
 
+#define STREAM 4u	/* messages in a row */
+
 void qp_wake_initiator(struct sv_qp *qp)
 {
 	struct sv_peer *peer;
@@ -217,6 +219,33 @@ static void land_failed(struct sv_qp *qp, enum ibv_wc_status status)
 }
 
 /*
+ * Counts a message: whether it is one of a stream, to which this QP does not answer. Answers that make
+ * no completion are not seen, which costs those a little time.
+ */
+static inline bool stream_counts(struct sv_qp *qp)
+{
+	uint32_t sent = atomic_load_explicit(&qp->sq_ready, memory_order_relaxed);
+
+	if (sent != qp->rx.sent) {
+		qp->rx.sent = sent;
+		qp->rx.in_a_row = 0;
+	}
+	return ++qp->rx.in_a_row > STREAM;
+}
+
+/*
+ * Lines that were read are written to, so that this processor alone has them: from there the sender
+ * takes one two to four times as fast as when both have a copy. In a stream, which goes as fast as its
+ * sender; elsewhere it would only delay the answer.
+ */
+static inline void land_own(const struct sv_wq *wq, uint32_t slot, uint32_t length)
+{
+	atomic_store_explicit(&wq->landing[slot].what, 0, memory_order_relaxed);
+	if (unlikely(length > SV_LAND && length <= SV_INLINE))
+		landing_tail(wq->landing, wq->mask, slot)->data[0] = 0;
+}
+
+/*
  * A message: `head` and `what` are its landing's, each loaded once, for a peer may change them any
  * time.
  */
@@ -254,6 +283,8 @@ static inline void land(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot,
 	wc->status = status;
 	if (unlikely(status != IBV_WC_SUCCESS))
 		land_failed(qp, status);
+	else if (stream_counts(qp))
+		land_own(wq, slot, length);
 }
 
 static void flush_one(struct sv_qp *qp, uint64_t wr_id, struct ibv_wc *wc)
