@@ -23,6 +23,9 @@ bool x_completion_check(const DAT_EVENT *event, int type, uint32_t length, uint6
 	if ((int)event->event_number != expected) {
 		complain("Error: unexpected event 0x%x %s", (unsigned int)event->event_number,
 			 event_name(event->event_number));
+		if (event->event_number == DAT_DTO_COMPLETION_EVENT)
+			complain("Its status is %s, its cookie %" PRIx64,
+				 dto_status_name(dto->status), (uint64_t)dto->user_cookie.as_64);
 		return false;
 	}
 	if (dto->status != DAT_DTO_SUCCESS) {
