@@ -201,8 +201,17 @@ DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
 void ib_conn_disconnect(struct ib_conn *conn)
 {
 	/* EINVAL: it was never connected, or the CM has already taken it down. */
-	if (rdma_disconnect(conn->id) && errno != EINVAL)
+	if (!rdma_disconnect(conn->id))
+		conn->told = true;
+	else if (errno != EINVAL)
 		ib_error(errno, "rdma_disconnect", "connection");
+}
+
+void conn_free(struct ib_conn *conn)
+{
+	if (rdma_destroy_id(conn->id))
+		ib_error(errno, "rdma_destroy_id", "connection");
+	free(conn);
 }
 
 void ib_conn_destroy(struct ib_conn *conn)
@@ -212,9 +221,8 @@ void ib_conn_destroy(struct ib_conn *conn)
 	upcall_forbid(conn->device, conn, &conn->dead);
 	if (conn->step == CONN_REQUESTED && rdma_reject(conn->id, NULL, 0) && errno != EINVAL)
 		ib_error(errno, "rdma_reject", "connection request");
-	if (rdma_destroy_id(conn->id))
-		ib_error(errno, "rdma_destroy_id", "connection");
-	free(conn);
+	if (!farewell_begin(conn))
+		conn_free(conn);
 }
 
 uint16_t ib_conn_local_port(const struct ib_conn *conn)

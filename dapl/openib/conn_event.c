@@ -207,13 +207,17 @@ static void dispatch(struct ib_device *device, struct rdma_cm_event *event)
 	struct ib_listener *listener = request ? event->listen_id->context : NULL;
 	struct ib_conn *conn = request ? NULL : conn_of(event->id);
 	struct cm_event copy;
+	bool left;
 
 	copy_event(&copy, event);
 	if (listener)
 		begun = upcall_begin(device, listener, &listener->dead);
 	else if (conn)
 		begun = upcall_begin(device, conn, &conn->dead);
+	left = conn && !begun && farewell_ends(conn, event->event);
 	rdma_ack_cm_event(event);
+	if (left)
+		conn_free(conn);
 	if (removed)
 		async_device_gone(device);
 	if (request && !begun) {		/* the listener is being closed */

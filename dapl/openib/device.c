@@ -82,6 +82,7 @@ static void device_destroy(struct ib_device *device)
 {
 	if (device->epoll >= 0)
 		events_stop(device);
+	farewell_drop(device);
 	if (device->verbs && ibv_close_device(device->verbs))
 		ib_error(errno, "ibv_close_device", device->attr.device_name);
 	if (device->bound && rdma_destroy_id(device->bound))
@@ -89,6 +90,7 @@ static void device_destroy(struct ib_device *device)
 	if (device->channel)
 		rdma_destroy_event_channel(device->channel);
 	wakefd_close(&device->wake);
+	pthread_cond_destroy(&device->left);
 	pthread_cond_destroy(&device->upcall_done);
 	pthread_mutex_destroy(&device->upcalling);
 	pthread_mutex_destroy(&device->lock);
@@ -99,6 +101,7 @@ static DAT_RETURN device_create(const struct sockaddr_storage *address,
 				const struct ib_upcalls *upcalls, struct ib_device **device)
 {
 	struct ib_device *new = calloc(1, sizeof(*new));
+	pthread_condattr_t monotonic;
 	DAT_RETURN status;
 
 	if (!new)
@@ -109,6 +112,11 @@ static DAT_RETURN device_create(const struct sockaddr_storage *address,
 	pthread_mutex_init(&new->lock, NULL);
 	pthread_mutex_init(&new->upcalling, NULL);
 	pthread_cond_init(&new->upcall_done, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&new->left, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	LIST_INIT(&new->leaving);
 	TAILQ_INIT(&new->timers);
 	status = find_verbs(new);
 	if (status == DAT_SUCCESS)
@@ -146,6 +154,16 @@ DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 	}
 	pthread_mutex_unlock(&devices_lock);
 	return status;
+}
+
+bool device_is_opened_once(const struct ib_device *device)
+{
+	bool once;
+
+	pthread_mutex_lock(&devices_lock);
+	once = device->opens == 1;
+	pthread_mutex_unlock(&devices_lock);
+	return once;
 }
 
 void ib_device_close(struct ib_device *device)

@@ -112,6 +112,12 @@ struct ib_upcalls {
 DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 			  struct ib_device **device);
 void ib_device_close(struct ib_device *device);		/* not from an upcall */
+/*
+ * Before the last close of the device, which leaves the peers of connections that were disconnected and destroyed without
+ * another request: waits until all have answered, or until `deadline` (CLOCK_MONOTONIC ns). Elsewhere, and in an upcall, it
+ * does nothing.
+ */
+void ib_device_farewell(struct ib_device *device, uint64_t deadline);
 const struct ib_attr *ib_device_attr(const struct ib_device *device);
 const struct sockaddr *ib_device_address(const struct ib_device *device);
 /* Runs `call` once in the event thread at `deadline` (CLOCK_MONOTONIC ns, see util/clock.h). */
@@ -516,7 +522,7 @@ DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
 void ib_conn_disconnect(struct ib_conn *conn);
 /*
  * Ends the connection's life: after return no upcall names it. A request not yet answered is refused.
- * Waits for a running upcall, unless called from one.
+ * A disconnect goes on until the peer has answered. Waits for a running upcall, unless called from one.
  */
 void ib_conn_destroy(struct ib_conn *conn);
 /*

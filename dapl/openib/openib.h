@@ -42,6 +42,8 @@ struct ib_device {
 	TAILQ_HEAD(ib_timers, ib_timer) timers;	/* by deadline */
 	uint64_t wakes_at;		/* when the event thread looks at them; CLOCK_NEVER */
 	bool read_elsewhere;		/* the CM channel: by a thread that waits */
+	LIST_HEAD(, ib_conn) leaving;	/* farewell.c */
+	pthread_cond_t left;		/* one of them did; CLOCK_MONOTONIC */
 	struct ib_alarm *alarms;
 	SLIST_HEAD(, ib_watch) free_watches;
 };
@@ -112,6 +114,9 @@ struct ib_conn {
 	_Atomic(void *) owner;		/* NULL until a request is accepted: its events concern nobody */
 	struct ib_qp *qp;
 	bool dead;			/* being destroyed: no more upcalls; device lock */
+	bool told;			/* the peer was, of the end; of those who disconnect and destroy it */
+	bool leaves;			/* destroyed by its owner, and in the device's list; device lock */
+	LIST_ENTRY(ib_conn) leaving;
 	_Atomic enum conn_step step;	/* event thread, but for the calls that begin an attempt or answer a request */
 	long tries;
 	struct rdma_conn_param param;
@@ -172,6 +177,14 @@ int conn_resolve_route(struct ib_conn *conn);
 int conn_bring_up(struct ib_conn *conn, bool passive);
 void conn_set_tos(struct ib_conn *conn);
 struct ib_conn *conn_new(struct ib_device *device, struct rdma_cm_id *id);
+void conn_free(struct ib_conn *conn);
+/* farewell.c: of a dead connection. Whether it is to be kept until the peer's answer. */
+bool farewell_begin(struct ib_conn *conn);
+/* An event of it, not yet acknowledged: whether the caller is to free it now. */
+bool farewell_ends(struct ib_conn *conn, enum rdma_cm_event_type type);
+void farewell_drop(struct ib_device *device);	/* frees those that are left */
+
+bool device_is_opened_once(const struct ib_device *device);
 
 /* attr.c: reads what the device can do. 0 or errno. */
 int attr_read(struct ib_device *device, uint8_t port);

@@ -6,7 +6,11 @@
 #include "dapl/udapl/provider.h"
 #include "dapl/udapl/pset.h"
 #include "dapl/udapl/sp.h"
+#include "util/clock.h"
 #include "util/log.h"
+
+/* The CM asks again every 6 s (its response timeout, 4.096 us * 2^20, and the path's lifetime): three times. */
+#define FAREWELL_WAIT (20 * NSEC_PER_SEC)
 
 /* Exported by libdat2, declared in no public header. */
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE in, DAT_IA_HANDLE *out);
@@ -267,6 +271,8 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	destroy_all(ia);
 	async_leave(ia);
 	obj_hide(&ia->obj, OBJ_IA);
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG)
+		ib_device_farewell(ia->device, clock_now() + FAREWELL_WAIT);
 	log_at(LOG_NOTE, "ia %s: closed", ia->name);
 	ia_destroy(ia);
 	return DAT_SUCCESS;

@@ -47,6 +47,12 @@ void ib_device_close(struct ib_device *device)
 		device->opens--;
 }
 
+void ib_device_farewell(struct ib_device *device, uint64_t deadline)
+{
+	(void)device;
+	(void)deadline;
+}
+
 const struct ib_attr *ib_device_attr(const struct ib_device *device) { return &device->attr; }
 
 const struct sockaddr *ib_device_address(const struct ib_device *device)

@@ -196,7 +196,7 @@ static const struct {
 } cases[] = {
 	{ "server-ends", case_server_ends }, { "client-ends", case_client_ends }, { "quals", case_quals },
 	{ "reject", case_reject }, { "nobody", case_nobody }, { "connect", case_connect }, { "flow", case_flow },
-	{ "unread", case_unread }, { "removed", case_removed },
+	{ "unread", case_unread }, { "farewell", case_farewell }, { "removed", case_removed },
 };
 
 int main(int argc, char **argv)

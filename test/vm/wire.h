@@ -54,5 +54,6 @@ void disconnect(bool first);
 /* wire_flow.c */
 void case_flow(void);
 void case_unread(void);
+void case_farewell(void);
 
 #endif

@@ -137,6 +137,44 @@ void case_flow(void)
 	printf("%u rounds\n", option.rounds);
 }
 
+/* The next message, or false when none comes for a second. */
+static bool received_soon(unsigned *index)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	if (dat_evd_wait(wire.recv_evd, 1000000, 1, &event, &more) != DAT_SUCCESS ||
+	    event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+		return false;
+	*index = (unsigned)event.event_data.dto_completion_event_data.user_cookie.as_64;
+	return true;
+}
+
+/* Messages until none arrives any more. Then the client disconnects, and the server, which sends nothing, is told. */
+void case_farewell(void)
+{
+	unsigned round, index;
+
+	begin();
+	for (round = 0;; round++) {
+		if (option.host)
+			send_round(round);
+		if (!received_soon(&index))
+			break;
+		post_recv(index);
+		reap_requests();
+		if (!option.host)
+			send_round(round);
+		if (round == 10) {
+			printf("flowing\n");
+			fflush(stdout);
+		}
+	}
+	disconnect(option.host != NULL);
+	printf("ended\n");
+	fflush(stdout);
+}
+
 /*
  * From some time on this consumer looks at connection events only. The client goes on posting, as long as
  * it may; the server waits.

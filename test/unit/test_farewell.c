@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * A disconnect whose answer is late: the CM goes on asking for it, although the EP is freed, and a graceful close of the IA
+ * waits for it. The software device loses nothing, so the test keeps the answer back.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <rdma/rdma_cma.h>
+#include "dapl/udapl/provider.h"
+#include "test/unit/two_ends.h"
+#include "util/clock.h"
+
+static _Atomic(struct rdma_cm_id *) first;	/* the first to disconnect, of a test */
+static struct rdma_event_channel *channel;	/* its */
+static atomic_bool quiet;			/* it hears of no end */
+static _Atomic(struct rdma_cm_event *) kept;	/* that one */
+static atomic_bool destroyed, destroyed_unanswered, hurries;
+
+int __real_rdma_disconnect(struct rdma_cm_id *id);
+int __wrap_rdma_disconnect(struct rdma_cm_id *id);
+int __real_rdma_destroy_id(struct rdma_cm_id *id);
+int __wrap_rdma_destroy_id(struct rdma_cm_id *id);
+int __real_rdma_get_cm_event(struct rdma_event_channel *from, struct rdma_cm_event **event);
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *from, struct rdma_cm_event **event);
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *until);
+
+int __wrap_rdma_disconnect(struct rdma_cm_id *id)
+{
+	struct rdma_cm_id *nobody = NULL;
+
+	if (atomic_compare_exchange_strong(&first, &nobody, id))
+		channel = id->channel;
+	return __real_rdma_disconnect(id);
+}
+
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *from, struct rdma_cm_event **event)
+{
+	int status;
+
+	if (!atomic_load(&quiet)) {
+		*event = atomic_exchange(&kept, NULL);
+		return *event ? 0 : __real_rdma_get_cm_event(from, event);
+	}
+	status = __real_rdma_get_cm_event(from, event);
+	if (status || (*event)->id != atomic_load(&first) || (*event)->event != RDMA_CM_EVENT_DISCONNECTED)
+		return status;
+	atomic_store(&kept, *event);
+	errno = EAGAIN;
+	return -1;
+}
+
+/* A wait that somebody has in mind is over at once, but was not for ever. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *until)
+{
+	if (!atomic_exchange(&hurries, false))
+		return __real_pthread_cond_timedwait(cond, mutex, until);
+	CU_ASSERT_TRUE((uint64_t)until->tv_sec * NSEC_PER_SEC <= clock_now() + 20 * NSEC_PER_SEC);
+	return ETIMEDOUT;
+}
+
+/* Waits until all its events are acknowledged. */
+int __wrap_rdma_destroy_id(struct rdma_cm_id *id)
+{
+	struct rdma_cm_event *event;
+
+	if (id == atomic_load(&first)) {
+		event = atomic_exchange(&kept, NULL);
+		if (event)
+			rdma_ack_cm_event(event);
+		atomic_store(&destroyed_unanswered, event != NULL);
+		atomic_store(&destroyed, true);
+	}
+	return __real_rdma_destroy_id(id);
+}
+
+static bool is_given(void *arg)
+{
+	(void)arg;
+	return !atomic_load(&kept);
+}
+
+/* The answer, and an event of nobody's that has the channel read. */
+static void answer(void)
+{
+	struct sockaddr_in loopback = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct rdma_cm_id *nobody;
+
+	atomic_store(&quiet, false);
+	CU_ASSERT_EQUAL_FATAL(rdma_create_id(channel, &nobody, NULL, RDMA_PS_TCP), 0);
+	CU_ASSERT_EQUAL(rdma_resolve_addr(nobody, NULL, (struct sockaddr *)&loopback, 1000), 0);
+	CU_ASSERT_TRUE(unit_wait_for(is_given, NULL, UNIT_PATIENCE));
+	CU_ASSERT_EQUAL(__real_rdma_destroy_id(nobody), 0);
+}
+
+static void begin(void)
+{
+	static DAT_PROVIDER_INFO info = { .ia_name = "linked", .dapl_version_major = 2 };
+	static bool announced;
+
+	if (!announced)
+		dat_provider_init(&info, "soft0 1");
+	announced = true;
+	setenv("DAPL_TEST_IA", "linked", 1);
+	setup();
+	connect_pair(&a, &b);
+	atomic_store(&first, NULL);
+	atomic_store(&destroyed, false);
+	atomic_store(&destroyed_unanswered, false);
+	atomic_store(&quiet, true);
+	disconnect_pair(&a, &b);
+	CU_ASSERT_PTR_NOT_NULL(atomic_load(&kept));
+}
+
+static void end(void)
+{
+	teardown();
+	atomic_store(&quiet, false);
+	CU_ASSERT_TRUE(atomic_load(&destroyed));
+}
+
+static bool is_destroyed(void *arg)
+{
+	(void)arg;
+	return atomic_load(&destroyed);
+}
+
+static void test_freed(void)
+{
+	begin();
+	end_free_ep(&a);
+	CU_ASSERT_FALSE(is_destroyed(NULL));
+	answer();
+	CU_ASSERT_TRUE(unit_wait_for(is_destroyed, NULL, UNIT_PATIENCE));
+	CU_ASSERT_FALSE(atomic_load(&destroyed_unanswered));
+	end();
+}
+
+static void test_reset(void)
+{
+	begin();
+	OK(dat_ep_reset(a.ep));
+	OK(dat_ep_reset(b.ep));
+	connect_pair(&a, &b);
+	disconnect_pair(&b, &a);
+	CU_ASSERT_FALSE(is_destroyed(NULL));
+	answer();
+	CU_ASSERT_TRUE(unit_wait_for(is_destroyed, NULL, UNIT_PATIENCE));
+	end();
+}
+
+static void test_answered(void)
+{
+	begin();
+	answer();
+	CU_ASSERT_FALSE(is_destroyed(NULL));
+	end_free_ep(&a);
+	CU_ASSERT_TRUE(unit_wait_for(is_destroyed, NULL, UNIT_PATIENCE));
+	end();
+}
+
+/* A close that does not wait is over before the answer. */
+static void *answer_run(void *arg)
+{
+	struct timespec while_closing = { .tv_nsec = 300 * (long)NSEC_PER_MSEC };
+
+	(void)arg;
+	nanosleep(&while_closing, NULL);
+	if (!is_destroyed(NULL))
+		answer();
+	return NULL;
+}
+
+static void test_graceful_close(void)
+{
+	pthread_t thread;
+
+	begin();
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, answer_run, NULL), 0);
+	end();
+	CU_ASSERT_FALSE(atomic_load(&destroyed_unanswered));
+	CU_ASSERT_TRUE(unit_join(thread));
+}
+
+static void test_never_answered(void)
+{
+	begin();
+	atomic_store(&hurries, true);
+	end();
+	CU_ASSERT_FALSE(atomic_load(&hurries));
+	CU_ASSERT_TRUE(atomic_load(&destroyed_unanswered));
+}
+
+static void test_abrupt_close(void)
+{
+	uint64_t began;
+
+	begin();
+	end_free_ep(&a);
+	began = clock_now();
+	OK(dat_ia_close(env.ia, DAT_CLOSE_ABRUPT_FLAG));
+	CU_ASSERT_TRUE(clock_now() - began < 5 * NSEC_PER_SEC);
+	CU_ASSERT_TRUE(atomic_load(&destroyed_unanswered));
+	atomic_store(&quiet, false);
+	free(env.memory);
+}
+
+static const struct unit_test tests[] = {
+	{ "an EP is freed before the peer has answered", test_freed },
+	{ "an EP is reset and used again before the peer has answered", test_reset },
+	{ "the answer comes before the EP is freed", test_answered },
+	{ "a graceful close of the IA waits for the answer", test_graceful_close },
+	{ "but not for ever", test_never_answered },
+	{ "an abrupt one does not wait", test_abrupt_close },
+};
+
+UNIT_MAIN("farewell", tests)
