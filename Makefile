@@ -376,7 +376,7 @@ check-fresh:
 # QUICK=1: half of it, in half the time.
 check-rxe: tests
 	$(Q)$(test_env) QUICK='$(QUICK)' test/vm/check
-bench-rxe: all
+bench-rxe: all $(B)/bench/verbs $(B)/bench/dat
 	$(Q)BUILD=$(abspath $(B)) bench/rxe
 # All rows in all ways for all users, and with FULL=1 each of them in as many rounds as it takes to measure something.
 check-verbs: tests

@@ -6,13 +6,14 @@
  *   write SIZE, read SIZE   RDMA, MB/s
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <dat2/udat.h>
 #include "bench/measure.h"
 
 #define QUEUE	1300
 #define TIMEOUT 120000000		/* us */
 
-static char adapter[] = "ofa-v2-soft";
+static char soft[] = "ofa-v2-soft";
 
 struct end {
 	DAT_IA_HANDLE ia;
@@ -133,6 +134,14 @@ static void lmr_make(struct end *end, DAT_LMR_HANDLE *lmr, DAT_LMR_TRIPLET *trip
 			     DAT_VA_TYPE_VA, lmr, &triplet->lmr_context, key, NULL, NULL), "dat_lmr_create");
 }
 
+/* DAPL_TEST_IA says of which device; without it, the software device. */
+static char *name_of_ia(void)
+{
+	char *name = getenv("DAPL_TEST_IA");
+
+	return name ? name : soft;
+}
+
 static void end_open(struct end *end, struct dat_name *name)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
@@ -153,7 +162,7 @@ static void end_open(struct end *end, struct dat_name *name)
 		.max_rdma_write_iov = 1,
 	};
 
-	check(dat_ia_open(adapter, 8, &async, &end->ia), "dat_ia_open");
+	check(dat_ia_open(name_of_ia(), 8, &async, &end->ia), "dat_ia_open");
 	check(dat_pz_create(end->ia, &end->pz), "dat_pz_create");
 	evd_make(end, QUEUE, DAT_EVD_DTO_FLAG, &end->transfers);
 	evd_make(end, 8, DAT_EVD_CONNECTION_FLAG, &end->connections);

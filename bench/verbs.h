@@ -30,6 +30,8 @@ struct verbs_name {
 	uint32_t qpn, key;
 	uint16_t lid;
 	union ibv_gid gid;
+	int gid_index;			/* the same on both sides: one device */
+	enum ibv_mtu mtu;
 	uint64_t addr;
 };
 

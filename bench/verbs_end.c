@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* An end of an RC connection through plain verbs; the sides name themselves to each other in shared memory. */
+#include <string.h>
 #include "bench/verbs.h"
 
 #define PORT 1
@@ -56,12 +57,26 @@ struct ibv_qp *verbs_qp(struct end *end, unsigned recvs, unsigned sends)
 	return qp;
 }
 
+/* The address that a connection manager would take: the first of IPv4, if there is one. */
+static int name_gid(const struct end *end, const struct ibv_port_attr *port, union ibv_gid *gid)
+{
+	static const uint8_t ipv4[12] = { [10] = 0xff, [11] = 0xff };
+	int i;
+
+	for (i = 0; i < port->gid_tbl_len; i++)
+		if (!ibv_query_gid(end->context, PORT, i, gid) && !memcmp(gid->raw, ipv4, sizeof(ipv4)))
+			return i;
+	must(!ibv_query_gid(end->context, PORT, 0, gid), "ibv_query_gid");
+	return 0;
+}
+
 void verbs_name(const struct end *end, const struct ibv_qp *qp, struct verbs_name *name)
 {
 	struct ibv_port_attr port;
 
 	must(!ibv_query_port(end->context, PORT, &port), "ibv_query_port");
-	must(!ibv_query_gid(end->context, PORT, 0, &name->gid), "ibv_query_gid");
+	name->gid_index = name_gid(end, &port, &name->gid);
+	name->mtu = port.active_mtu;
 	name->lid = port.lid;
 	name->qpn = qp->qp_num;
 	name->key = end->from_mr->rkey;
@@ -72,12 +87,12 @@ void verbs_connect(struct ibv_qp *qp, const struct verbs_name *to)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
+		.path_mtu = to->mtu,
 		.dest_qp_num = to->qpn,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 12,
 		.ah_attr = { .is_global = 1, .dlid = to->lid, .port_num = PORT,
-			     .grh = { .dgid = to->gid, .hop_limit = 1 } },
+			     .grh = { .dgid = to->gid, .sgid_index = (uint8_t)to->gid_index, .hop_limit = 64 } },
 	};
 
 	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
