@@ -198,8 +198,9 @@ DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
 	return DAT_SUCCESS;
 }
 
-void ib_conn_disconnect(struct ib_conn *conn)
+void ib_conn_disconnect(struct ib_conn *conn, bool hopeful)
 {
+	conn->hopeful = hopeful;
 	/* EINVAL: it was never connected, or the CM has already taken it down. */
 	if (!rdma_disconnect(conn->id))
 		conn->told = true;

@@ -43,6 +43,16 @@ bool farewell_ends(struct ib_conn *conn, enum rdma_cm_event_type type)
 	return ends;
 }
 
+static bool is_awaited_locked(const struct ib_device *device)
+{
+	const struct ib_conn *conn;
+
+	LIST_FOREACH(conn, &device->leaving, leaving)
+		if (conn->hopeful)
+			return true;
+	return false;
+}
+
 void ib_device_farewell(struct ib_device *device, uint64_t deadline)
 {
 	struct timespec until = { .tv_sec = (time_t)(deadline / NSEC_PER_SEC),
@@ -52,7 +62,7 @@ void ib_device_farewell(struct ib_device *device, uint64_t deadline)
 	if (ib_in_upcall(device) || !device_is_opened_once(device))
 		return;
 	pthread_mutex_lock(&device->lock);
-	while (!LIST_EMPTY(&device->leaving) && !error)
+	while (is_awaited_locked(device) && !error)
 		error = pthread_cond_timedwait(&device->left, &device->lock, &until);
 	pthread_mutex_unlock(&device->lock);
 	if (error)

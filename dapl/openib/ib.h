@@ -114,7 +114,7 @@ DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 void ib_device_close(struct ib_device *device);		/* not from an upcall */
 /*
  * Before the last close of the device, which leaves the peers of connections that were disconnected and destroyed without
- * another request: waits until all have answered, or until `deadline` (CLOCK_MONOTONIC ns). Elsewhere, and in an upcall, it
+ * another request: waits until all who are expected to have answered, or until `deadline` (CLOCK_MONOTONIC ns). Elsewhere, and in an upcall, it
  * does nothing.
  */
 void ib_device_farewell(struct ib_device *device, uint64_t deadline);
@@ -518,8 +518,11 @@ DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp, const str
 DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct ib_conn_param *param,
 			  void *owner);
 DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size);
-/* Disconnects or answers the peer's disconnect; DISCONNECTED follows when it is done. Does not block. */
-void ib_conn_disconnect(struct ib_conn *conn);
+/*
+ * Disconnects or answers the peer's disconnect; DISCONNECTED follows when it is done. `hopeful`: ib_device_farewell is to
+ * wait for the answer. Does not block.
+ */
+void ib_conn_disconnect(struct ib_conn *conn, bool hopeful);
 /*
  * Ends the connection's life: after return no upcall names it. A request not yet answered is refused.
  * A disconnect goes on until the peer has answered. Waits for a running upcall, unless called from one.

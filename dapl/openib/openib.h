@@ -114,7 +114,7 @@ struct ib_conn {
 	_Atomic(void *) owner;		/* NULL until a request is accepted: its events concern nobody */
 	struct ib_qp *qp;
 	bool dead;			/* being destroyed: no more upcalls; device lock */
-	bool told;			/* the peer was, of the end; of those who disconnect and destroy it */
+	bool told, hopeful;		/* the peer was, of the end, and may answer; of those who disconnect and destroy it */
 	bool leaves;			/* destroyed by its owner, and in the device's list; device lock */
 	LIST_ENTRY(ib_conn) leaving;
 	_Atomic enum conn_step step;	/* event thread, but for the calls that begin an attempt or answer a request */

@@ -194,7 +194,7 @@ void ep_destroy(struct dapl_ep *ep)
 	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
 	if (ep->conn &&
 	    (state == DAT_EP_STATE_CONNECTED || state == DAT_EP_STATE_DISCONNECT_PENDING))
-		ib_conn_disconnect(ep->conn);
+		ib_conn_disconnect(ep->conn, true);
 	ep->last_wqe_due = false;
 	attempt = ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	conn = conn_take_locked(ep);

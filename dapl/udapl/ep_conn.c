@@ -197,12 +197,12 @@ static struct ib_conn *ending_locked(struct dapl_ep *ep, enum ib_conn_event even
 		if (event == IB_CONN_DISCONNECTED)
 			ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
 		/* the answer to the peer's farewell */
-		ib_conn_disconnect(ep->conn);
+		ib_conn_disconnect(ep->conn, false);
 		return ep_end_locked(ep, event == IB_CONN_DISCONNECTED ?
 				     DAT_CONNECTION_EVENT_DISCONNECTED :
 				     DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 	default:
-		ib_conn_disconnect(ep->conn);
+		ib_conn_disconnect(ep->conn, false);
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	}
 }

@@ -15,7 +15,7 @@ void ep_cut_locked(struct dapl_ep *ep)
 	if (ep->qp)
 		ib_qp_error(ep->qp);
 	ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_TX);
-	ib_conn_disconnect(ep->conn);
+	ib_conn_disconnect(ep->conn, true);
 	ep_timer_arm_locked(ep, clock_now() + PEER_WAIT);
 }
 

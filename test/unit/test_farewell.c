@@ -99,7 +99,7 @@ static void answer(void)
 	CU_ASSERT_EQUAL(__real_rdma_destroy_id(nobody), 0);
 }
 
-static void begin(void)
+static void begin_connected(void)
 {
 	static DAT_PROVIDER_INFO info = { .ia_name = "linked", .dapl_version_major = 2 };
 	static bool announced;
@@ -114,6 +114,11 @@ static void begin(void)
 	atomic_store(&destroyed, false);
 	atomic_store(&destroyed_unanswered, false);
 	atomic_store(&quiet, true);
+}
+
+static void begin(void)
+{
+	begin_connected();
 	disconnect_pair(&a, &b);
 	CU_ASSERT_PTR_NOT_NULL(atomic_load(&kept));
 }
@@ -197,6 +202,21 @@ static void test_never_answered(void)
 	CU_ASSERT_TRUE(atomic_load(&destroyed_unanswered));
 }
 
+/* Whoever did not answer a write will hardly answer this. */
+static void test_broken(void)
+{
+	DAT_EVENT event;
+
+	begin_connected();
+	CU_ASSERT_EQUAL(try_write(&a, 1, 0xdead), DAT_SUCCESS);
+	expect_dto(a.request, a.ep, 1, DAT_DTO_ERR_REMOTE_ACCESS);
+	expect(a.conn, DAT_CONNECTION_EVENT_BROKEN, a.ep);
+	event_next(b.conn, &event);
+	atomic_store(&hurries, true);
+	end();
+	CU_ASSERT_TRUE(atomic_exchange(&hurries, false));
+}
+
 static void test_abrupt_close(void)
 {
 	uint64_t began;
@@ -217,6 +237,7 @@ static const struct unit_test tests[] = {
 	{ "the answer comes before the EP is freed", test_answered },
 	{ "a graceful close of the IA waits for the answer", test_graceful_close },
 	{ "but not for ever", test_never_answered },
+	{ "nor for who is out of reach", test_broken },
 	{ "an abrupt one does not wait", test_abrupt_close },
 };
 
