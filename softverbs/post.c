@@ -3,7 +3,7 @@
 #include <errno.h>
 #include "softverbs/fault.h"
 #include "softverbs/mw.h"
-#include "softverbs/tx.h"
+#include "softverbs/send.h"
 #include "softverbs/ud.h"
 
 #define OP(op) (1u << (op))
@@ -36,15 +36,12 @@ static inline uint64_t wr_length(const struct ibv_send_wr *wr)
 	return length;
 }
 
-void sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
+static inline void keep_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct sv_done *done = &sq->done[sq->exec++ & sq->mask];
 
 	done->emit = status != IBV_WC_SUCCESS || sq->sig_all || wr->send_flags & IBV_SEND_SIGNALED;
-	sq->wait = SQ_GOES;
-	sq->written = false;
-	sq->engines = qp->bounce.active = qp->bounce.taken = false;
 	if (!done->emit)
 		return;
 	done->wr_id = wr->wr_id;
@@ -55,6 +52,16 @@ void sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv
 	sq->failed |= status != IBV_WC_SUCCESS;
 	/* release: pairs with the poll's acquire; the entries up to here are written */
 	atomic_store_explicit(&qp->sq_ready, sq->exec, memory_order_release);
+}
+
+void sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
+{
+	struct sv_sq *sq = &qp->sq;
+
+	sq->wait = SQ_GOES;
+	sq->written = false;
+	sq->engines = qp->bounce.active = qp->bounce.taken = false;
+	keep_locked(qp, wr, status);
 }
 
 uint32_t service_opcodes(enum sv_service service)
@@ -92,7 +99,7 @@ int sq_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 	return sq_execute_connected_locked(qp, wr, (uint32_t)length);
 }
 
-void sq_tell_locked(struct sv_qp *qp)
+static inline void tell_locked(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct sv_cq *cq = qp->send_cq;
@@ -109,6 +116,11 @@ void sq_tell_locked(struct sv_qp *qp)
 		cq_fire(cq->rw, peer_self(), cq->index, sq->failed);
 	sq->told = sq->fresh = 0;
 	sq->told_solicited = sq->failed = false;
+}
+
+void sq_tell_locked(struct sv_qp *qp)
+{
+	tell_locked(qp);
 }
 
 /*
@@ -168,7 +180,7 @@ static void sq_retire_locked(struct sv_qp *qp)
 	lock_give(&qp->send_cq->lock);
 }
 
-static inline int post_one_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
+static int post_any_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct sv_sq *sq = &qp->sq;
 	int state = atomic_load_explicit(&qp->state, memory_order_relaxed), status,
@@ -199,6 +211,22 @@ static inline int post_one_locked(struct sv_qp *qp, const struct ibv_send_wr *wr
 	return 0;
 }
 
+/* What nothing stands against, the commonest first: nothing has waited, so nothing of a wait is left to be cleared. */
+static inline int post_one_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct sv_sq *sq = &qp->sq;
+
+	if (likely(sq->plain && send_is_short(qp, wr) && sq->exec == sq->head &&
+		   sq->head - sq->polled_seen <= sq->mask &&
+		   atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RTS) &&
+	    likely(send_short_locked(qp, wr))) {
+		sq->head++;
+		keep_locked(qp, wr, IBV_WC_SUCCESS);
+		return 0;
+	}
+	return post_any_locked(qp, wr);
+}
+
 int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct sv_qp *qp = qp_of(ibv);
@@ -216,7 +244,7 @@ int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 			break;
 		}
 	}
-	sq_tell_locked(qp);
+	tell_locked(qp);
 	lock_give(&qp->sq.lock);
 	return err;
 }

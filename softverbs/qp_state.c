@@ -118,7 +118,7 @@ static void sq_clear(struct sv_qp *qp)
 	tx_unbind_locked(qp);
 	sq->head = sq->exec = sq->polled_seen = 0;
 	sq->wait = SQ_GOES;
-	sq->written = sq->gone = false;
+	sq->written = sq->engines = sq->gone = false;
 	atomic_store_explicit(&qp->sq_ready, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->sq_polled, 0, memory_order_relaxed);
 	lock_give(&sq->lock);

@@ -4,8 +4,8 @@
 #include "softverbs/copy.h"
 #include "softverbs/mw.h"
 #include "softverbs/region.h"
+#include "softverbs/send.h"
 #include "softverbs/srq.h"
-#include "softverbs/tx.h"
 
 struct message {
 	enum landing_op op;
@@ -41,23 +41,6 @@ static void gather(uint8_t *to, const struct message *message)
 	}
 }
 
-/*
- * Into a landing, and what does not fit there into its tail. That first: the receiver looks at the
- * landing all the time, and would take the line away before its number is in it.
- */
-static inline void land_put(struct sv_tx *tx, uint32_t slot, const void *from, uint32_t length)
-{
-	uint8_t *to = tx->landing[slot].data;
-
-	if (likely(length <= SV_LAND)) {
-		copy_small(to, from, length);
-		return;
-	}
-	memcpy(landing_tail(tx->landing, tx->mask, slot)->data, (const uint8_t *)from + SV_LAND,
-	       length - SV_LAND);
-	memcpy(to, from, SV_LAND);
-}
-
 static void land_gather(struct sv_tx *tx, uint32_t slot, const struct message *message)
 {
 	uint8_t whole[SV_INLINE];
@@ -86,29 +69,6 @@ static uint8_t *eager_reserve(struct sv_tx *tx, uint32_t length, uint32_t *at)
 	atomic_store_explicit(&tx->rw->eager_prod, tx->eager_prod, memory_order_relaxed);
 	*at = pos;
 	return tx->eager + (pos & mask);
-}
-
-static inline void message_publish(struct sv_tx *tx, uint32_t slot, uint64_t what,
-				   uint32_t byte_len)
-{
-	struct landing *landing = &tx->landing[slot];
-	uint32_t seq = tx->seq++;
-
-	atomic_store_explicit(&landing->what, what, memory_order_relaxed);
-	/* release: all of the message before its number; from here on it is accepted */
-	atomic_store_explicit(&landing->head, (uint64_t)byte_len << 32 | (seq + 1),
-			      memory_order_release);
-	atomic_store_explicit(&tx->rw->seq, seq + 1, memory_order_relaxed);
-	if (unlikely(tx->arrival)) {
-		atomic_store_explicit(&tx->arrival[seq & tx->mask],
-				      ring_lap(seq, tx->shift) << 16 | slot, memory_order_release);
-		/*
-		 * release: not before the arrival; in this order, so that there is never an intent
-		 * alone
-		 */
-		atomic_store_explicit(&tx->rw->intent, 0, memory_order_release);
-		atomic_store_explicit(&tx->rw->held, 0, memory_order_release);
-	}
 }
 
 static int message_refuse(struct sv_tx *tx, uint32_t slot, enum ibv_wc_status theirs,
@@ -229,18 +189,12 @@ static inline int message_deliver(struct sv_qp *qp, const struct message *messag
 
 static inline bool receive_take(struct sv_tx *tx, uint32_t *slot, uint64_t *entry)
 {
-	if (unlikely(tx->arrival)) {
-		if (!srq_claim(tx, entry))
-			return false;
-		*slot = post_slot(*entry) & tx->mask;
-		return true;
-	}
-	*slot = tx->seq & tx->mask;
-	if (!(tx->seq & 7))
-		__builtin_prefetch((const void *)&tx->post[(tx->seq + 8) & tx->post_mask]);
-	/* acquire: pairs with wq_put_locked */
-	*entry = atomic_load_explicit(&tx->post[tx->seq & tx->post_mask], memory_order_acquire);
-	return post_is_lap(*entry, ring_lap(tx->seq, tx->post_shift));
+	if (likely(!tx->arrival))
+		return receive_next(tx, slot, entry);
+	if (!srq_claim(tx, entry))
+		return false;
+	*slot = post_slot(*entry) & tx->mask;
+	return true;
 }
 
 static inline int message_send_locked(struct sv_qp *qp, const struct message *message,
@@ -278,14 +232,7 @@ static inline int message_send_locked(struct sv_qp *qp, const struct message *me
 	return status;
 }
 
-static enum landing_op send_op(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_SEND		? LAND_SEND
-	       : opcode == IBV_WR_SEND_WITH_IMM ? LAND_SEND_IMM
-						: LAND_SEND_INV;
-}
-
-static int send_any_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length)
+int send_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length)
 {
 	struct message message;
 
@@ -296,36 +243,6 @@ static int send_any_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint3
 	message.length = message.byte_len = length;
 	message.iov_count = (unsigned)wr->num_sge;
 	return message_send_locked(qp, &message, wr->send_flags & IBV_SEND_SOLICITED);
-}
-
-/* What fits a landing, from one buffer: the same steps as above and nothing else. */
-int send_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length)
-{
-	struct sv_tx *tx = &qp->tx;
-	uint64_t va, entry;
-	uint32_t slot;
-
-	if (length > SV_INLINE || wr->num_sge != 1 ||
-	    unlikely(wr->opcode == IBV_WR_SEND_WITH_INV || !tx->epoch))
-		return send_any_locked(qp, wr, length);
-	va = wr->sg_list->addr;
-	if (!(wr->send_flags & IBV_SEND_INLINE) && length &&
-	    unlikely(!region_allows(qp->regions, wr->sg_list->lkey, qp->pd, va, length,
-				    REGION_LOCAL, &va)))
-		return IBV_WC_LOC_PROT_ERR;
-	window_enter(tx);
-	if (unlikely(!window_is_open(tx) || tx->arrival || !receive_take(tx, &slot, &entry) ||
-		     post_is_bad(entry) || length > (uint32_t)entry)) {
-		window_leave(tx);
-		return send_any_locked(qp, wr, length);
-	}
-	land_put(tx, slot, (const void *)(uintptr_t)va, length);
-	message_publish(tx, slot, landing_what(send_op(wr->opcode), LAND_INLINE, wr->imm_data),
-			length);
-	window_leave(tx);
-	qp->sq.told++;
-	qp->sq.told_solicited |= (wr->send_flags & IBV_SEND_SOLICITED) != 0;
-	return IBV_WC_SUCCESS;
 }
 
 int send_immediate_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length)

@@ -213,20 +213,16 @@ static bool tx_count(struct sv_tx *tx, uint32_t messages)
 	return held > (int64_t)atomic_load_explicit(&ro->cqe, memory_order_relaxed);
 }
 
-void tx_tell(struct sv_tx *tx, uint32_t messages, bool solicited)
+void tx_tell_slow(struct sv_tx *tx, uint32_t messages, uint32_t mode)
 {
-	uint32_t mode = atomic_load_explicit(&tx->cq->mode, memory_order_relaxed);
-
-	if (unlikely(mode & CQ_MANY)) {
+	if (mode & CQ_MANY) {
 		if (!tx->notify)
 			fence_full();	/* the poller clears the mark, then looks for the message */
 		tx_mark(tx->peer, tx->cq_index, tx->qp_index);
 	}
-	if (unlikely(mode & CQ_TIGHT) && tx_count(tx, messages)) {
+	if (mode & CQ_TIGHT && tx_count(tx, messages)) {
 		atomic_store_explicit(&tx->cq->overflow, 1, memory_order_relaxed);
 		attention_set(tx->peer->rw->attention.cq, tx->cq_index);
 		peer_ring(tx->peer);
 	}
-	if (tx->notify)
-		cq_fire(tx->cq, tx->peer, tx->cq_index, solicited);
 }

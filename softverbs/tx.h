@@ -52,8 +52,19 @@ static inline int tx_enter_locked(struct sv_qp *qp)
 void tx_report(struct sv_tx *tx, enum qp_fault fault);
 /* Asks for a doorbell once what is missing is there. True: newly asked, test once more. */
 bool tx_ask(struct sv_qp *qp, enum sq_wait why);
+/* To a CQ that may be too small, or has more QPs than it looks at. */
+void tx_tell_slow(struct sv_tx *tx, uint32_t messages, uint32_t mode);
+
 /* After messages, and a fence if tx->notify: the peer's CQ counts, is marked, and has its event. */
-void tx_tell(struct sv_tx *tx, uint32_t messages, bool solicited);
+static inline void tx_tell(struct sv_tx *tx, uint32_t messages, bool solicited)
+{
+	uint32_t mode = atomic_load_explicit(&tx->cq->mode, memory_order_relaxed);
+
+	if (unlikely(mode))
+		tx_tell_slow(tx, messages, mode);
+	if (tx->notify)
+		cq_fire(tx->cq, tx->peer, tx->cq_index, solicited);
+}
 
 /* The peer's CQ has something to poll from its QP; after the message and a fence. */
 void tx_mark(const struct sv_peer *peer, uint32_t cq, uint32_t qp);

@@ -64,24 +64,7 @@ void wq_exchange(struct sv_wq *wq, struct sv_wq *other)
 	memcpy((char *)other + from, kept, size);
 }
 
-static inline bool may_receive(const struct sv_wq *wq, const struct ibv_sge *sge)
-{
-	uint64_t va;
-
-	return !sge->length || region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, sge->length,
-					     IBV_ACCESS_LOCAL_WRITE, &va);
-}
-
-/* Withdrawing the region will have to look for such receives; most regions have none. */
-static inline void note_receive(const struct sv_wq *wq, uint32_t lkey)
-{
-	struct ro_region *region = &wq->regions[lkey >> 16];
-
-	if (unlikely(!atomic_load_explicit(&region->received, memory_order_relaxed)))
-		atomic_store_explicit(&region->received, 1, memory_order_relaxed);
-}
-
-int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
+int wq_put_any_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
 {
 	struct ibv_sge *to = &wq->sge[(uint64_t)slot * wq->max_sge];
 	uint32_t count = (uint32_t)wr->num_sge, bad = 0, i;
@@ -92,23 +75,15 @@ int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
 	for (i = 0; i < count; i++) {
 		const struct ibv_sge *from = &wr->sg_list[i];
 
-		if (!may_receive(wq, from))
+		if (!wq_may_receive(wq, from))
 			bad = POST_BAD;
-		note_receive(wq, from->lkey);
+		wq_note_receive(wq, from->lkey);
 		length += from->length;
 		to[i] = *from;
 	}
 	for (; i < wq->max_sge; i++)
 		to[i].length = 0;
-	wq->wr_id[slot] = wr->wr_id;
-	/* release: senders that see the lap see the SGEs */
-	atomic_store_explicit(&wq->post[wq->posted & wq->post_mask],
-			      post_pack(ring_lap(wq->posted, wq->post_shift), slot | bad,
-					length > UINT32_MAX ? UINT32_MAX : (uint32_t)length),
-			      memory_order_release);
-	wq->posted++;
-	if (!(wq->posted & 7))
-		__builtin_prefetch((const void *)&wq->post[(wq->posted + 8) & wq->post_mask], 1);
+	wq_publish_locked(wq, slot, bad, length > UINT32_MAX ? UINT32_MAX : (uint32_t)length, wr->wr_id);
 	return 0;
 }
 
@@ -120,7 +95,7 @@ static uint64_t entry_again(const struct sv_wq *wq, uint64_t entry, uint32_t lke
 	bool bad = false, has_key = false;
 
 	for (; sge < end; sge++) {
-		bad |= !may_receive(wq, sge);
+		bad |= !wq_may_receive(wq, sge);
 		has_key |= sge->length && sge->lkey == lkey;
 	}
 	if (!has_key)

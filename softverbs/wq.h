@@ -36,8 +36,54 @@ void wq_reset(struct sv_wq *wq);
 /* The same queue with the memory and the entries of the other; both locks stay what they are. */
 void wq_exchange(struct sv_wq *wq, struct sv_wq *other);
 
+static inline bool wq_may_receive(const struct sv_wq *wq, const struct ibv_sge *sge)
+{
+	uint64_t va;
+
+	return !sge->length || region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, sge->length,
+					     IBV_ACCESS_LOCAL_WRITE, &va);
+}
+
+/* Withdrawing the region will have to look for such receives; most regions have none. */
+static inline void wq_note_receive(const struct sv_wq *wq, uint32_t lkey)
+{
+	struct ro_region *region = &wq->regions[lkey >> 16];
+
+	if (unlikely(!atomic_load_explicit(&region->received, memory_order_relaxed)))
+		atomic_store_explicit(&region->received, 1, memory_order_relaxed);
+}
+
+/* The entry of a slot whose SGEs are written. */
+static inline void wq_publish_locked(struct sv_wq *wq, uint32_t slot, uint32_t bad, uint32_t length,
+				     uint64_t wr_id)
+{
+	uint32_t n = wq->posted++;
+
+	wq->wr_id[slot] = wr_id;
+	/* release: senders that see the lap see the SGEs */
+	atomic_store_explicit(&wq->post[n & wq->post_mask],
+			      post_pack(ring_lap(n, wq->post_shift), slot | bad, length),
+			      memory_order_release);
+	if (!(wq->posted & 7))
+		__builtin_prefetch((const void *)&wq->post[(wq->posted + 8) & wq->post_mask], 1);
+}
+
+int wq_put_any_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr);
+
 /* Writes the work request into a free slot and makes it the next entry. 0 or EINVAL. */
-int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr);
+static inline int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
+{
+	const struct ibv_sge *sge = wr->sg_list;
+	uint32_t bad;
+
+	if (unlikely(wr->num_sge != 1 || wq->max_sge != 1))
+		return wq_put_any_locked(wq, slot, wr);
+	bad = likely(wq_may_receive(wq, sge)) ? 0 : POST_BAD;
+	wq_note_receive(wq, sge->lkey);
+	wq->sge[slot] = *sge;
+	wq_publish_locked(wq, slot, bad, sge->length, wr->wr_id);
+	return 0;
+}
 
 /*
  * The region of that key is another now, or gone: senders that come from here on see which receives
