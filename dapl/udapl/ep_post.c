@@ -52,19 +52,23 @@ DAT_RETURN request_undo_locked(struct dapl_ep *ep, unsigned op, const DAT_LMR_TR
 	return ib_post_refused(error);
 }
 
-/* Gives the lock back. */
+/* Gives the lock back. `completion` is one of the two that go the plain way. */
 PART DAT_RETURN request_plain_locked(struct dapl_ep *ep, uint32_t posted, unsigned op,
 				     unsigned flags, const DAT_LMR_TRIPLET *segment,
 				     uint32_t length, DAT_DTO_COOKIE cookie,
-				     const DAT_RMR_TRIPLET *remote)
+				     const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS completion)
 {
 	struct dto_ring *ring = &ep->request;
 	uint32_t index = posted & ring->mask;
 	struct ib_send_work work;
 	int error;
 
-	ring->slots[index] = (struct dto_slot){ cookie, length, operation_of(op), 0, 0, 0 };
-	ring->signalled = posted;
+	ring->slots[index] = (struct dto_slot){ cookie, length, operation_of(op), (uint8_t)completion,
+						completion ? DTO_SILENT : 0, 0 };
+	if (request_is_silent(ring, posted, completion))
+		flags &= ~(unsigned)IB_POST_SIGNALED;
+	else
+		ring->signalled = posted;
 	/* release: whoever counts what is outstanding sees the slot */
 	atomic_store_explicit(&ring->posted, posted + 1, memory_order_release);
 	request_count_locked(ep, op, 1, length);
@@ -95,17 +99,19 @@ PART unsigned plain_flags(const struct dapl_ep *ep, unsigned op, uint32_t length
 
 static __attribute__((noinline))
 DAT_RETURN request_other(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET *segment,
-			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote)
+			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			 DAT_COMPLETION_FLAGS completion)
 {
 	if (op == IB_OP_SEND)
-		return ep_post_send_other(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
-	return ep_post_rdma_other(ep, op, 1, segment, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
+		return ep_post_send_other(ep, 1, segment, cookie, completion);
+	return ep_post_rdma_other(ep, op, 1, segment, cookie, remote, completion);
 }
 
 /* So far there was room: what was retired since makes more. Gives the lock back. */
 static __attribute__((noinline))
 DAT_RETURN request_bounded_locked(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET *segment,
-				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote)
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS completion)
 {
 	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
 	uint32_t length = segment->segment_length;
@@ -113,30 +119,47 @@ DAT_RETURN request_bounded_locked(struct dapl_ep *ep, unsigned op, const DAT_LMR
 	ep_requests_bound_locked(ep);
 	if (!is_bound(&ep->request, posted))
 		return request_plain_locked(ep, posted, op, plain_flags(ep, op, length), segment,
-					    length, cookie, remote);
+					    length, cookie, remote, completion);
 	lock_give(&ep->post_lock);
-	return request_other(ep, op, segment, cookie, remote);
+	return request_other(ep, op, segment, cookie, remote, completion);
 }
 
 PART DAT_RETURN request_plain(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET *segment,
-			      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote)
+			      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			      DAT_COMPLETION_FLAGS completion)
 {
 	uint32_t length = segment->segment_length, posted;
 	unsigned flags = plain_flags(ep, op, length);
 
 	if (unlikely(!flags || !lock_try(&ep->post_lock)))
-		return request_other(ep, op, segment, cookie, remote);
+		return request_other(ep, op, segment, cookie, remote, completion);
 	posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
 	if (unlikely(is_bound(&ep->request, posted)))
-		return request_bounded_locked(ep, op, segment, cookie, remote);
-	return request_plain_locked(ep, posted, op, flags, segment, length, cookie, remote);
+		return request_bounded_locked(ep, op, segment, cookie, remote, completion);
+	return request_plain_locked(ep, posted, op, flags, segment, length, cookie, remote, completion);
+}
+
+/* Suppressed. Apart from the others, which would carry its decisions along. */
+static __attribute__((noinline))
+DAT_RETURN send_silent(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment, DAT_DTO_COOKIE cookie)
+{
+	return request_plain(ep, IB_OP_SEND, segment, cookie, NULL, DAT_COMPLETION_SUPPRESS_FLAG);
+}
+
+static __attribute__((noinline))
+DAT_RETURN write_silent(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment, DAT_DTO_COOKIE cookie,
+			const DAT_RMR_TRIPLET *remote)
+{
+	return request_plain(ep, IB_OP_WRITE, segment, cookie, remote, DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
 DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LMR_TRIPLET *segments,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	if (likely(obj_is(handle, OBJ_EP) && is_plain(count, segments, flags)))
-		return request_plain(handle, IB_OP_SEND, segments, cookie, NULL);
+		return request_plain(handle, IB_OP_SEND, segments, cookie, NULL, DAT_COMPLETION_DEFAULT_FLAG);
+	if (obj_is(handle, OBJ_EP) && is_plain_silent(count, segments, flags))
+		return send_silent(handle, segments, cookie);
 	return ep_post_send_other(handle, count, segments, cookie, flags);
 }
 
@@ -145,7 +168,7 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LMR
 				  DAT_COMPLETION_FLAGS flags)
 {
 	if (likely(obj_is(handle, OBJ_EP) && is_plain(count, segments, flags) && remote))
-		return request_plain(handle, IB_OP_READ, segments, cookie, remote);
+		return request_plain(handle, IB_OP_READ, segments, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
 	return ep_post_rdma_other(handle, IB_OP_READ, count, segments, cookie, remote, flags);
 }
 
@@ -154,7 +177,9 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LM
 				   DAT_COMPLETION_FLAGS flags)
 {
 	if (likely(obj_is(handle, OBJ_EP) && is_plain(count, segments, flags) && remote))
-		return request_plain(handle, IB_OP_WRITE, segments, cookie, remote);
+		return request_plain(handle, IB_OP_WRITE, segments, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
+	if (obj_is(handle, OBJ_EP) && is_plain_silent(count, segments, flags) && remote)
+		return write_silent(handle, segments, cookie, remote);
 	return ep_post_rdma_other(handle, IB_OP_WRITE, count, segments, cookie, remote, flags);
 }
 

@@ -23,7 +23,7 @@ static inline bool flags_valid(DAT_COMPLETION_FLAGS flags, unsigned always,
 }
 
 /*
- * Nearly every post has one segment and no flag, finds its lock free and room in a queue that may be
+ * Nearly every post has one segment and no flag, or is a suppressed request, finds its lock free and room in a queue that may be
  * posted to. It goes the plain way (ep_post.c), which looks at just that, in whatever order, and does
  * nothing when something else is the case. Then the post goes the other way (ep_post_other.c): all
  * checks one after the other, as DAT orders them, and whatever they allow.
@@ -35,6 +35,12 @@ static inline bool flags_valid(DAT_COMPLETION_FLAGS flags, unsigned always,
 PART bool is_plain(DAT_COUNT count, const DAT_LMR_TRIPLET *segments, DAT_COMPLETION_FLAGS flags)
 {
 	return !(((unsigned)count ^ 1u) | (unsigned)flags) && segments;
+}
+
+/* The other one: a request that makes no completion. */
+PART bool is_plain_silent(DAT_COUNT count, const DAT_LMR_TRIPLET *segments, DAT_COMPLETION_FLAGS flags)
+{
+	return is_plain(count, segments, (DAT_COMPLETION_FLAGS)((unsigned)flags ^ DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
 PART bool is_bound(const struct dto_ring *ring, uint32_t posted)
@@ -79,13 +85,16 @@ PART bool is_message(unsigned op)
  * Every other half of a queue of suppressed requests ends in a signalled one, so that slots come
  * back though the consumer never sees a completion.
  */
+PART bool request_is_silent(const struct dto_ring *ring, uint32_t posted, DAT_COMPLETION_FLAGS flags)
+{
+	return flags & DAT_COMPLETION_SUPPRESS_FLAG &&
+	       posted - ring->signalled < (ring->depth + 1) / 2;
+}
+
 PART unsigned request_flags(const struct dto_ring *ring, uint32_t posted, unsigned op,
 			    DAT_COMPLETION_FLAGS flags)
 {
-	bool silent = flags & DAT_COMPLETION_SUPPRESS_FLAG &&
-		      posted - ring->signalled < (ring->depth + 1) / 2;
-
-	return (silent ? 0 : IB_POST_SIGNALED) |
+	return (request_is_silent(ring, posted, flags) ? 0 : IB_POST_SIGNALED) |
 	       (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG && is_message(op) ?
 		IB_POST_SOLICITED : 0) |
 	       (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG ? IB_POST_FENCE : 0);

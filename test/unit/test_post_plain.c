@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The plain way of posting, one segment and no flag, beside the other one: they may differ in nothing. */
+/*
+ * The plain way of posting, one segment and no flag, or a suppressed request, beside the other one: they may differ in
+ * nothing.
+ */
 #include "test/unit/rig.h"
 
 static DAT_LMR_TRIPLET piece = { 0x1000, 8, 0x10 };
@@ -24,6 +27,16 @@ static DAT_RETURN post_write(DAT_EP_HANDLE ep)
 static DAT_RETURN post_read(DAT_EP_HANDLE ep)
 {
 	return dat_ep_post_rdma_read(ep, 1, &piece, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_send_silent(DAT_EP_HANDLE ep)
+{
+	return dat_ep_post_send(ep, 1, &piece, cookie, DAT_COMPLETION_SUPPRESS_FLAG);
+}
+
+static DAT_RETURN post_write_silent(DAT_EP_HANDLE ep)
+{
+	return dat_ep_post_rdma_write(ep, 1, &piece, cookie, &remote, DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
 static DAT_RETURN (*const requests[])(DAT_EP_HANDLE ep) = { post_send, post_write, post_read };
@@ -208,6 +221,52 @@ static void test_after_suppressed(void)
 	rig_close(&rig);
 }
 
+/* Whether the last post asks for a completion, which is made then: the consumer hears nothing of it. */
+static bool was_signalled(struct rig *rig)
+{
+	DAT_EVENT event;
+
+	if (!(fake.last.flags & IB_POST_SIGNALED))
+		return false;
+	rig_complete(rig->request, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
+	IS(dat_evd_dequeue(rig->request, &event), DAT_QUEUE_EMPTY);
+	return true;
+}
+
+static void test_suppressed(void)
+{
+	unsigned i, silent = 0, signalled = 0;
+	struct rig rig;
+
+	open_unconnected(&rig);
+	IS(post_send_silent(rig.ep), E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED));
+	IS(post_write_silent(rig.ep), E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED));
+	rig_connect(&rig);
+	for (i = 0; i < 60; i++) {
+		MUST(i % 2 ? post_write_silent(rig.ep) : post_send_silent(rig.ep));
+		CU_ASSERT_EQUAL(fake.last.op, i % 2 ? IB_OP_WRITE : IB_OP_SEND);
+		CU_ASSERT_PTR_EQUAL(fake.last.list, &piece);
+		CU_ASSERT_EQUAL(fake.last.flags & ~(unsigned)IB_POST_SIGNALED, IB_POST_INLINE);
+		if (was_signalled(&rig)) {
+			signalled++;
+			silent = 0;
+		} else {
+			CU_ASSERT_TRUE(++silent < 3);	/* half a queue */
+		}
+	}
+	CU_ASSERT_EQUAL(signalled, 20);
+	CU_ASSERT_EQUAL(counted(rig.ep, DCNT_EP_POST_SEND), 30);
+	CU_ASSERT_EQUAL(counted(rig.ep, DCNT_EP_POST_WRITE_DATA), 30 * 8);
+	fake.refuse = E0(INTERNAL_ERROR);
+	IS(post_send_silent(rig.ep), E0(INTERNAL_ERROR));
+	CU_ASSERT_EQUAL(counted(rig.ep, DCNT_EP_POST_SEND), 30);
+	MUST(post_send_silent(rig.ep));
+	CU_ASSERT_TRUE(was_signalled(&rig));
+	IS(dat_ep_post_rdma_write(rig.ep, 1, &piece, cookie, NULL, DAT_COMPLETION_SUPPRESS_FLAG),
+	   E(INVALID_PARAMETER, INVALID_ARG5));
+	rig_close(&rig);
+}
+
 static void test_what_the_device_gets(void)
 {
 	static const unsigned ops[] = { IB_OP_SEND, IB_OP_WRITE, IB_OP_READ };
@@ -278,6 +337,7 @@ static const struct unit_test tests[] = {
 	{ "dto 6: both ways fill one queue", test_both_ways_share_the_queue },
 	{ "dto 1.1 row 12: refused by the device, nothing was posted", test_refused },
 	{ "dto 6: suppressed requests come back", test_after_suppressed },
+	{ "dto 2, 6: suppressed requests go as others do, but for every third", test_suppressed },
 	{ "dto 1.3, 3: what the device gets", test_what_the_device_gets },
 	{ "dto 1.1 rows 5, 6: pointers", test_pointers },
 	{ "dto 1.1 row 8: the device's largest message", test_largest_message },
