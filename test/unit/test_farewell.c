@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <rdma/rdma_cma.h>
-#include "dapl/udapl/provider.h"
+#include "test/unit/announce.h"
 #include "test/unit/two_ends.h"
 #include "util/clock.h"
 
@@ -101,13 +101,7 @@ static void answer(void)
 
 static void begin_connected(void)
 {
-	static DAT_PROVIDER_INFO info = { .ia_name = "linked", .dapl_version_major = 2 };
-	static bool announced;
-
-	if (!announced)
-		dat_provider_init(&info, "soft0 1");
-	announced = true;
-	setenv("DAPL_TEST_IA", "linked", 1);
+	announce();
 	setup();
 	connect_pair(&a, &b);
 	atomic_store(&first, NULL);

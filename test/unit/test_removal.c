@@ -4,9 +4,8 @@
  * the test says it in its place.
  */
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <rdma/rdma_cma.h>
-#include "dapl/udapl/provider.h"
+#include "test/unit/announce.h"
 #include "test/unit/ep_util.h"
 
 static struct env env;
@@ -58,18 +57,6 @@ static void expect_catastrophe(void)
 	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_IA_CATASTROPHIC);
 	CU_ASSERT_EQUAL(event.event_data.asynch_error_event_data.dat_handle, env.ia);
 	CU_ASSERT_EQUAL(event.event_data.asynch_error_event_data.reason, DAT_IA_CATASTROPHIC_ERROR);
-}
-
-/* The provider that is linked into this program, whose calls of the CM come by here. */
-static void announce(void)
-{
-	static DAT_PROVIDER_INFO info = { .ia_name = "linked", .dapl_version_major = 2 };
-	static bool announced;
-
-	if (!announced)
-		dat_provider_init(&info, "soft0 1");
-	announced = true;
-	setenv("DAPL_TEST_IA", "linked", 1);
 }
 
 static void setup(struct end *a, struct end *b)
