@@ -9,13 +9,14 @@
 bool farewell_begin(struct ib_conn *conn)
 {
 	struct ib_device *device = conn->device;
+	bool leaves;
 
 	pthread_mutex_lock(&device->lock);
-	conn->leaves = conn->told && conn->step != CONN_ENDED;
-	if (conn->leaves)
+	leaves = conn->leaves = conn->told && conn->step != CONN_ENDED;
+	if (leaves)
 		LIST_INSERT_HEAD(&device->leaving, conn, leaving);
-	pthread_mutex_unlock(&device->lock);
-	return conn->leaves;
+	pthread_mutex_unlock(&device->lock);	/* from here on the event thread may free it */
+	return leaves;
 }
 
 static bool is_end(enum rdma_cm_event_type type)
