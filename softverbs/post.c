@@ -36,6 +36,7 @@ static inline uint64_t wr_length(const struct ibv_send_wr *wr)
 	return length;
 }
 
+/* The completion of sq.exec, which nothing held up. */
 static inline void keep_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
 {
 	struct sv_sq *sq = &qp->sq;
@@ -99,6 +100,7 @@ int sq_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 	return sq_execute_connected_locked(qp, wr, (uint32_t)length);
 }
 
+/* In the code of who posts, where each instruction counts. */
 static inline void tell_locked(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;

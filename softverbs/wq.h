@@ -68,6 +68,7 @@ static inline void wq_publish_locked(struct sv_wq *wq, uint32_t slot, uint32_t b
 		__builtin_prefetch((const void *)&wq->post[(wq->posted + 8) & wq->post_mask], 1);
 }
 
+/* The same as wq_put_locked, for any number of SGEs. */
 int wq_put_any_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr);
 
 /* Writes the work request into a free slot and makes it the next entry. 0 or EINVAL. */

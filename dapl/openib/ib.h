@@ -113,9 +113,9 @@ DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 			  struct ib_device **device);
 void ib_device_close(struct ib_device *device);		/* not from an upcall */
 /*
- * Before the last close of the device, which leaves the peers of connections that were disconnected and destroyed without
- * another request: waits until all who are expected to have answered, or until `deadline` (CLOCK_MONOTONIC ns). Elsewhere, and in an upcall, it
- * does nothing.
+ * Before the last close of the device, which leaves the peers of connections that were disconnected and destroyed
+ * without another request: waits until those from whom an answer is hoped for have given it, or until `deadline`
+ * (CLOCK_MONOTONIC ns). Elsewhere, and in an upcall, it does nothing.
  */
 void ib_device_farewell(struct ib_device *device, uint64_t deadline);
 const struct ib_attr *ib_device_attr(const struct ib_device *device);

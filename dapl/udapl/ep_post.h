@@ -23,9 +23,9 @@ static inline bool flags_valid(DAT_COMPLETION_FLAGS flags, unsigned always,
 }
 
 /*
- * Nearly every post has one segment and no flag, or is a suppressed request, finds its lock free and room in a queue that may be
- * posted to. It goes the plain way (ep_post.c), which looks at just that, in whatever order, and does
- * nothing when something else is the case. Then the post goes the other way (ep_post_other.c): all
+ * Nearly every post has one segment and no flag, or at most the one that suppresses a request, finds its
+ * lock free and room in a queue that may be posted to. It goes the plain way (ep_post.c), which looks at
+ * just that, in whatever order, and does nothing when something else is the case. Then the post goes the other way (ep_post_other.c): all
  * checks one after the other, as DAT orders them, and whatever they allow.
  *
  * What of it is constant between two events is put into one number, `plain_until` of the ring:

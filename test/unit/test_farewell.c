@@ -17,7 +17,7 @@ static _Atomic(struct rdma_cm_id *) first;	/* the first to disconnect, of a test
 static struct rdma_event_channel *channel;	/* its */
 static atomic_bool quiet;			/* it hears of no end */
 static _Atomic(struct rdma_cm_event *) kept;	/* that one */
-static atomic_bool destroyed, destroyed_unanswered, hurries;
+static atomic_bool destroyed, destroyed_unanswered, hurries, waits;
 
 int __real_rdma_disconnect(struct rdma_cm_id *id);
 int __wrap_rdma_disconnect(struct rdma_cm_id *id);
@@ -55,10 +55,11 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *from, struct rdma_cm_eve
 	return -1;
 }
 
-/* A wait that somebody has in mind is over at once, but was not for ever. */
+/* The close that waits. It is over at once where the test hurries, but was not for ever. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				  const struct timespec *until)
 {
+	atomic_store(&waits, true);
 	if (!atomic_exchange(&hurries, false))
 		return __real_pthread_cond_timedwait(cond, mutex, until);
 	CU_ASSERT_TRUE((uint64_t)until->tv_sec * NSEC_PER_SEC <= clock_now() + 20 * NSEC_PER_SEC);
@@ -107,6 +108,7 @@ static void begin_connected(void)
 	atomic_store(&first, NULL);
 	atomic_store(&destroyed, false);
 	atomic_store(&destroyed_unanswered, false);
+	atomic_store(&waits, false);
 	atomic_store(&quiet, true);
 }
 
@@ -164,13 +166,15 @@ static void test_answered(void)
 	end();
 }
 
-/* A close that does not wait is over before the answer. */
+/* A close that does not wait destroys it instead. */
+static bool close_waits_or_is_over(void *arg)
+{
+	return atomic_load(&waits) || is_destroyed(arg);
+}
+
 static void *answer_run(void *arg)
 {
-	struct timespec while_closing = { .tv_nsec = 300 * (long)NSEC_PER_MSEC };
-
-	(void)arg;
-	nanosleep(&while_closing, NULL);
+	unit_wait_for(close_waits_or_is_over, arg, UNIT_PATIENCE);
 	if (!is_destroyed(NULL))
 		answer();
 	return NULL;
