@@ -175,6 +175,32 @@ static void send_queue_is_freed_by_polling(void)
 	pair_close(&pair);
 }
 
+static void send_queue_fills_with_sends(void)
+{
+	uint32_t room, i;
+	struct pair pair;
+
+	if (!pair_open(&pair, NULL))
+		return;
+	room = granted(pair.a.qp, false);
+	/* one alone: the first of a connection may go another way */
+	CU_ASSERT_EQUAL(post_recv(&pair.b, 0, 0, 8), 0);
+	CU_ASSERT_EQUAL(post_send(&pair.a, 0, 0, 8, IBV_SEND_SIGNALED), 0);
+	CU_ASSERT_TRUE(completes(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
+	CU_ASSERT_TRUE(completes(pair.b.rcq, 0, IBV_WC_SUCCESS, NULL));
+	for (i = 1; i <= room; i++) {
+		CU_ASSERT_EQUAL(post_recv(&pair.b, i, 0, 8), 0);
+		CU_ASSERT_EQUAL(post_send(&pair.a, i, 0, 8, IBV_SEND_SIGNALED), 0);
+	}
+	/* a receive is there, so it is not that which is missing */
+	CU_ASSERT_TRUE(completes(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
+	CU_ASSERT_EQUAL(post_recv(&pair.b, i, 0, 8), 0);
+	CU_ASSERT_TRUE(device_is_rxe || post_send(&pair.a, i, 0, 8, IBV_SEND_SIGNALED) == ENOMEM);
+	for (i = 1; i <= room; i++)
+		CU_ASSERT_TRUE(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
+	pair_close(&pair);
+}
+
 static void too_many_elements(void)
 {
 	struct ibv_qp_init_attr init;
@@ -347,6 +373,7 @@ static const struct unit_test tests[] = {
 	{ "B.1 receive queue full: ENOMEM; polling makes room", receive_queue_fills },
 	{ "B.1 send queue full: ENOMEM; a slot is free when a completion at or after it was polled",
 	  send_queue_is_freed_by_polling },
+	{ "B.1 send queue full of sends: ENOMEM", send_queue_fills_with_sends },
 	{ "B.1 too many SGEs: EINVAL", too_many_elements },
 	{ "B.1 inline longer than granted: EINVAL", inline_longer_than_granted },
 	{ "B.1 unknown opcode or one of another service: EINVAL", unknown_opcode },
