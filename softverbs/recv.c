@@ -25,41 +25,29 @@ void qp_wake_initiator(struct sv_qp *qp)
 		peer_ring(peer);
 }
 
-static int post_one_locked(struct sv_qp *qp, const struct ibv_recv_wr *wr)
+/* With an SRQ the own queue has no room. */
+static int refuse_locked(const struct sv_qp *qp)
 {
-	struct sv_wq *rq = &qp->rq;
-
-	if (unlikely(qp->srq ||
-		     atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET))
-		return EINVAL;
-	/* acquire: the slot was read before it was given back */
-	if (unlikely(rq->posted - atomic_load_explicit(&qp->rx.head, memory_order_acquire) >=
-		     rq->limit))
-		return ENOMEM;
-	return wq_put_locked(rq, rq->posted & rq->mask, wr);
+	return qp->srq || atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET ?
+	       EINVAL : ENOMEM;
 }
 
-int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static inline __attribute__((always_inline))
+int post_one_locked(struct sv_qp *qp, const struct ibv_recv_wr *wr)
 {
-	struct sv_qp *qp = qp_of(ibv);
-	uint32_t count = 0;
-	int err = 0;
+	struct sv_wq *rq = &qp->rq;
+	uint32_t n = rq->posted;
 
-	if (unlikely(!*qp->alive)) {
-		*bad = wr;
-		return ENODEV;
-	}
-	lock_take(&qp->rq.lock);
-	for (; wr; wr = wr->next) {
-		err = post_one_locked(qp, wr);
-		if (unlikely(err)) {
-			*bad = wr;
-			break;
-		}
-		count++;
-	}
-	lock_give(&qp->rq.lock);
+	/* acquire: the slot was read before it was given back */
+	if (unlikely(n - atomic_load_explicit(&qp->rx.head, memory_order_acquire) >= rq->limit ||
+		     atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET))
+		return refuse_locked(qp);
+	return wq_put_locked(rq, n, n & rq->mask, wr);
+}
 
+/* After so many were posted, without the lock: who is to be told. */
+static inline void tell_of_receives(struct sv_qp *qp, uint32_t count)
+{
 	/*
 	 * Who waits for a receive, and who fails the QP, has a barrier between its store and its
 	 * second look.
@@ -70,6 +58,45 @@ int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	if (unlikely(atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR) &&
 	    count && atomic_load_explicit(&qp->rx.flush, memory_order_relaxed))
 		cq_tell_flush(qp->recv_cq, qp->index, count);
+}
+
+static __attribute__((noinline))
+int post_list(struct sv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	uint32_t count = 0;
+	int err = 0;
+
+	lock_take(&qp->rq.lock);
+	for (; wr; wr = wr->next) {
+		err = post_one_locked(qp, wr);
+		if (err) {
+			*bad = wr;
+			break;
+		}
+		count++;
+	}
+	lock_give(&qp->rq.lock);
+	tell_of_receives(qp, count);
+	return err;
+}
+
+int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct sv_qp *qp = qp_of(ibv);
+	int err;
+
+	if (unlikely(!*qp->alive)) {
+		*bad = wr;
+		return ENODEV;
+	}
+	if (unlikely(!wr || wr->next))
+		return post_list(qp, wr, bad);
+	lock_take(&qp->rq.lock);
+	err = post_one_locked(qp, wr);
+	lock_give(&qp->rq.lock);
+	tell_of_receives(qp, !err);
+	if (unlikely(err))
+		*bad = wr;
 	return err;
 }
 
@@ -140,9 +167,9 @@ static uint64_t room_of(const struct sv_wq *wq, uint32_t slot)
 	return room;
 }
 
-static enum ibv_wc_status land_elsewhere(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot,
-					 const struct landing *landing, uint32_t length,
-					 uint32_t where)
+static enum ibv_wc_status land_payload(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot,
+				       const struct landing *landing, uint32_t length,
+				       uint32_t where)
 {
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	uint8_t whole[SV_INLINE];
@@ -166,26 +193,6 @@ static enum ibv_wc_status land_elsewhere(struct sv_qp *qp, const struct sv_wq *w
 	atomic_store_explicit(&area_own()->ro->rx[qp->index].eager_cons, qp->rx.eager_cons,
 			      memory_order_release);
 	return status;
-}
-
-/* The commonest first: a few bytes into one buffer. */
-static inline enum ibv_wc_status land_payload(struct sv_qp *qp, const struct sv_wq *wq,
-					      uint32_t slot, const struct landing *landing,
-					      uint32_t length, uint32_t where)
-{
-	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge];
-	uint64_t va;
-
-	if (likely(where == LAND_INLINE && length <= SV_INLINE && length <= sge->length)) {
-		if (!length)
-			return IBV_WC_SUCCESS;
-		if (unlikely(!region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, length,
-					    IBV_ACCESS_LOCAL_WRITE, &va)))
-			return IBV_WC_LOC_PROT_ERR;
-		land_take(wq, slot, (void *)(uintptr_t)va, length);
-		return IBV_WC_SUCCESS;
-	}
-	return land_elsewhere(qp, wq, slot, landing, length, where);
 }
 
 static enum ibv_wc_status land_extra(struct sv_qp *qp, uint32_t op, uint32_t imm,
@@ -219,10 +226,10 @@ static void land_failed(struct sv_qp *qp, enum ibv_wc_status status)
 }
 
 /*
- * Counts a message: whether it is one of a stream, to which this QP does not answer. Answers that make
- * no completion are not seen, which costs those a little time.
+ * How many messages came in a row, to which this QP did not answer. Answers that make no completion are
+ * not seen, which costs those a little time.
  */
-static inline bool stream_counts(struct sv_qp *qp)
+static inline uint32_t stream_length(struct sv_qp *qp)
 {
 	uint32_t sent = atomic_load_explicit(&qp->sq_ready, memory_order_relaxed);
 
@@ -230,7 +237,7 @@ static inline bool stream_counts(struct sv_qp *qp)
 		qp->rx.sent = sent;
 		qp->rx.in_a_row = 0;
 	}
-	return ++qp->rx.in_a_row > STREAM;
+	return qp->rx.in_a_row;
 }
 
 /*
@@ -245,19 +252,11 @@ static inline void land_own(const struct sv_wq *wq, uint32_t slot, uint32_t leng
 		landing_tail(wq->landing, wq->mask, slot)->data[0] = 0;
 }
 
-/*
- * A message: `head` and `what` are its landing's, each loaded once, for a peer may change them any
- * time.
- */
-static inline void land(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t head,
-			struct ibv_wc *wc)
+static inline void land_complete(const struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot,
+				 uint32_t length, struct ibv_wc *wc)
 {
-	const struct landing *landing = &wq->landing[slot];
-	uint64_t what = atomic_load_explicit(&landing->what, memory_order_relaxed);
-	uint32_t length = (uint32_t)(head >> 32), op = what & 0xff, where = what >> 8 & 0xff;
-	enum ibv_wc_status status = IBV_WC_SUCCESS;
-
 	wc->wr_id = wq->wr_id[slot];
+	wc->status = IBV_WC_SUCCESS;
 	wc->opcode = IBV_WC_RECV;
 	wc->vendor_err = 0;
 	wc->byte_len = length;
@@ -269,9 +268,45 @@ static inline void land(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot,
 	wc->slid = 0;
 	wc->sl = 0;
 	wc->dlid_path_bits = 0;
-	if (likely(op <= LAND_SEND_INV)) {
+}
+
+/*
+ * The commonest, a few bytes into one buffer, with nothing to say of them. False: it is another, or
+ * something is wrong, and nothing was done. A peer may change `head` and `what` of a landing any time:
+ * here as in land_any each is loaded once, and all is decided by that.
+ */
+static inline __attribute__((always_inline))
+bool land_short(const struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t head,
+		struct ibv_wc *wc)
+{
+	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge];
+	uint32_t length = (uint32_t)(head >> 32);
+	uint64_t va, what = atomic_load_explicit(&wq->landing[slot].what, memory_order_relaxed);
+
+	if (unlikely((what & 0xffff) != landing_what(LAND_SEND, LAND_INLINE, 0) || !length ||
+		     length > SV_INLINE || length > sge->length ||
+		     !region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, length,
+				    IBV_ACCESS_LOCAL_WRITE, &va)))
+		return false;
+	land_take(wq, slot, (void *)(uintptr_t)va, length);
+	land_complete(qp, wq, slot, length, wc);
+	return true;
+}
+
+/* Any message, and what can be wrong with one. */
+static __attribute__((noinline))
+void land_any(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t head,
+	      struct ibv_wc *wc)
+{
+	const struct landing *landing = &wq->landing[slot];
+	uint64_t what = atomic_load_explicit(&landing->what, memory_order_relaxed);
+	uint32_t length = (uint32_t)(head >> 32), op = what & 0xff, where = what >> 8 & 0xff;
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	land_complete(qp, wq, slot, length, wc);
+	if (op == LAND_SEND || op == LAND_SEND_IMM || op == LAND_SEND_INV) {
 		status = land_payload(qp, wq, slot, landing, length, where);
-		if (unlikely(op != LAND_SEND))
+		if (op != LAND_SEND)
 			status = land_extra(qp, op, (uint32_t)(what >> 32), status, wc);
 	} else if (op == LAND_WRITE_IMM) {
 		wc->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
@@ -281,10 +316,18 @@ static inline void land(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot,
 		status = op == LAND_ERROR ? land_error(length) : IBV_WC_LOC_QP_OP_ERR;
 	}
 	wc->status = status;
-	if (unlikely(status != IBV_WC_SUCCESS))
+	if (status != IBV_WC_SUCCESS)
 		land_failed(qp, status);
-	else if (stream_counts(qp))
-		land_own(wq, slot, length);
+}
+
+static inline __attribute__((always_inline))
+void land(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t head, uint32_t in_a_row,
+	  struct ibv_wc *wc)
+{
+	if (unlikely(!land_short(qp, wq, slot, head, wc)))
+		land_any(qp, wq, slot, head, wc);
+	if (in_a_row > STREAM)
+		land_own(wq, slot, (uint32_t)(head >> 32));
 }
 
 static void flush_one(struct sv_qp *qp, uint64_t wr_id, struct ibv_wc *wc)
@@ -313,52 +356,60 @@ int rx_flush_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
 	return n;
 }
 
-static int rx_poll_own(struct sv_qp *qp, int count, struct ibv_wc *wc)
+static __attribute__((noinline))
+int rx_poll_own(struct sv_qp *qp, int count, struct ibv_wc *wc)
 {
 	struct sv_rx *rx = &qp->rx;
-	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed);
+	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed), slot,
+		 in_a_row = stream_length(qp);
+	bool tails = rx->tails;
+	uint64_t first;
 	int n = 0;
 
-	while (n < count) {
+	for (; n < count; n++, head++) {
+		slot = head & rx->mask;
 		/* acquire: pairs with the sender's release; the message is complete */
-		uint64_t first = atomic_load_explicit(&rx->landing[head & rx->mask].head,
-						      memory_order_acquire);
-
+		first = atomic_load_explicit(&rx->landing[slot].head, memory_order_acquire);
 		if ((uint32_t)first != head + 1) {
-			if (rx->tails) /* the next one probably has one, too: both lines at once */
-				__builtin_prefetch(landing_tail(rx->landing, rx->mask,
-								head & rx->mask));
+			if (tails)	/* the next one probably has one, too: both lines at once */
+				__builtin_prefetch(landing_tail(rx->landing, rx->mask, slot));
 			break;
 		}
-		rx->tails = first >> 32 > SV_LAND;
-		land(qp, &qp->rq, head & rx->mask, first, &wc[n++]);
-		head++;
-		/* release: the slot was read before it is posted into again */
-		atomic_store_explicit(&rx->head, head, memory_order_release);
+		tails = first >> 32 > SV_LAND;
+		land(qp, &qp->rq, slot, first, ++in_a_row, &wc[n]);
 	}
+	rx->tails = tails;
+	rx->in_a_row = in_a_row;
+	/* release: the slots were read before they are posted into again */
+	atomic_store_explicit(&rx->head, head, memory_order_release);
 	return n;
 }
 
-static int rx_poll_shared(struct sv_qp *qp, int count, struct ibv_wc *wc)
+static __attribute__((noinline))
+int rx_poll_shared(struct sv_qp *qp, int count, struct ibv_wc *wc)
 {
 	struct sv_rx *rx = &qp->rx;
-	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed), arrival;
+	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed), arrival, slot,
+		 in_a_row = stream_length(qp);
 	int n = 0;
 
-	while (n < count) {
+	for (; n < count; n++) {
 		/* acquire: as above; the landing was written before its arrival */
 		arrival = atomic_load_explicit(&rx->arrival[head & rx->mask], memory_order_acquire);
+		slot = arrival & 0xffff;
 		if (arrival >> 16 != (ring_lap(head, rx->shift) & 0xffff))
 			break;
-		if ((arrival & 0xffff) > rx->mask) {
+		if (slot > rx->mask) {
 			land_failed(qp, IBV_WC_LOC_QP_OP_ERR);
 			break;
 		}
-		land(qp, &qp->srq->wq, arrival & 0xffff, atomic_load_explicit(
-			&rx->landing[arrival & 0xffff].head, memory_order_relaxed), &wc[n++]);
-		srq_give_slot(qp->srq, arrival & 0xffff);
+		land(qp, &qp->srq->wq, slot, atomic_load_explicit(&rx->landing[slot].head,
+								 memory_order_relaxed),
+		     ++in_a_row, &wc[n]);
+		srq_give_slot(qp->srq, slot);
 		atomic_store_explicit(&rx->head, ++head, memory_order_relaxed);
 	}
+	rx->in_a_row = in_a_row;
 	return n;
 }
 

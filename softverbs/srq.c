@@ -150,7 +150,7 @@ static int post_one_locked(struct sv_srq *srq, const struct ibv_recv_wr *wr)
 
 	if (entry >> 16 != (ring_lap(srq->free_head, wq->shift) & 0xffff))
 		return ENOMEM;
-	err = wq_put_locked(wq, entry & 0xffff, wr);
+	err = wq_put_locked(wq, wq->posted, entry & 0xffff, wr);
 	if (err)
 		return err;
 	srq->free_head++;

@@ -93,7 +93,7 @@ static void slot_post_again(struct sv_srq *srq, uint32_t slot)
 
 	lock_take(&wq->lock);
 	atomic_fetch_add_explicit(&srq->round[slot], 1, memory_order_relaxed);
-	wq_put_locked(wq, slot, &wr);
+	wq_put_locked(wq, wq->posted, slot, &wr);
 	atomic_store_explicit(&srq->ro->posted, wq->posted, memory_order_relaxed);
 	lock_give(&wq->lock);
 	log_at(LOG_NOTE,

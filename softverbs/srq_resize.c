@@ -145,7 +145,7 @@ static void posted_move(const struct sv_wq *from, struct sv_wq *to, uint32_t cla
 		atomic_store_explicit(&to->post[n & to->post_mask],
 				      post_pack(ring_lap(n, to->post_shift) - 1, 0, 0),
 				      memory_order_relaxed);
-	to->posted = from->posted;
+	wq_continue(to, from->posted);
 	memcpy(to->sge, from->sge, slots * from->max_sge * sizeof(*to->sge));
 	memcpy(to->wr_id, from->wr_id, slots * sizeof(*to->wr_id));
 	memcpy(to->landing, from->landing, slots * sizeof(*to->landing));

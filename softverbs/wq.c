@@ -51,7 +51,7 @@ void wq_reset(struct sv_wq *wq)
 		atomic_store_explicit(&wq->post[i], 0, memory_order_relaxed);
 	for (uint32_t i = 0; i <= wq->mask; i++)
 		atomic_store_explicit(&wq->landing[i].head, 0, memory_order_relaxed);
-	wq->posted = 0;
+	wq_continue(wq, 0);
 }
 
 void wq_exchange(struct sv_wq *wq, struct sv_wq *other)
@@ -64,7 +64,24 @@ void wq_exchange(struct sv_wq *wq, struct sv_wq *other)
 	memcpy((char *)other + from, kept, size);
 }
 
-int wq_put_any_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
+static bool may_receive(const struct sv_wq *wq, const struct ibv_sge *sge)
+{
+	uint64_t va;
+
+	return !sge->length || region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, sge->length,
+					     IBV_ACCESS_LOCAL_WRITE, &va);
+}
+
+/* Withdrawing the region will have to look for such receives; most regions have none. */
+static void note_receive(const struct sv_wq *wq, uint32_t lkey)
+{
+	struct ro_region *region = &wq->regions[lkey >> 16];
+
+	if (!atomic_load_explicit(&region->received, memory_order_relaxed))
+		atomic_store_explicit(&region->received, 1, memory_order_relaxed);
+}
+
+int wq_put_any_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, const struct ibv_recv_wr *wr)
 {
 	struct ibv_sge *to = &wq->sge[(uint64_t)slot * wq->max_sge];
 	uint32_t count = (uint32_t)wr->num_sge, bad = 0, i;
@@ -75,15 +92,16 @@ int wq_put_any_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr 
 	for (i = 0; i < count; i++) {
 		const struct ibv_sge *from = &wr->sg_list[i];
 
-		if (!wq_may_receive(wq, from))
+		if (!may_receive(wq, from))
 			bad = POST_BAD;
-		wq_note_receive(wq, from->lkey);
+		note_receive(wq, from->lkey);
 		length += from->length;
 		to[i] = *from;
 	}
 	for (; i < wq->max_sge; i++)
 		to[i].length = 0;
-	wq_publish_locked(wq, slot, bad, length > UINT32_MAX ? UINT32_MAX : (uint32_t)length, wr->wr_id);
+	wq->wr_id[slot] = wr->wr_id;
+	wq_publish_locked(wq, n, slot | bad, length > UINT32_MAX ? UINT32_MAX : (uint32_t)length);
 	return 0;
 }
 
@@ -95,7 +113,7 @@ static uint64_t entry_again(const struct sv_wq *wq, uint64_t entry, uint32_t lke
 	bool bad = false, has_key = false;
 
 	for (; sge < end; sge++) {
-		bad |= !wq_may_receive(wq, sge);
+		bad |= !may_receive(wq, sge);
 		has_key |= sge->length && sge->lkey == lkey;
 	}
 	if (!has_key)

@@ -14,6 +14,7 @@ struct sv_wq {
 	uint32_t limit;			/* receives that may be posted at once: 0 or mask + 1 */
 	uint32_t max_sge;
 	uint32_t posted;
+	uint64_t lap;			/* of `posted`, as in its entry; a line of those has one lap */
 	uint32_t pd;
 	struct ro_region *regions;
 	_Atomic(uint64_t) *post;
@@ -36,53 +37,56 @@ void wq_reset(struct sv_wq *wq);
 /* The same queue with the memory and the entries of the other; both locks stay what they are. */
 void wq_exchange(struct sv_wq *wq, struct sv_wq *other);
 
-static inline bool wq_may_receive(const struct sv_wq *wq, const struct ibv_sge *sge)
+/* The next entry is number n. */
+static inline void wq_continue(struct sv_wq *wq, uint32_t n)
 {
-	uint64_t va;
-
-	return !sge->length || region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, sge->length,
-					     IBV_ACCESS_LOCAL_WRITE, &va);
+	wq->posted = n;
+	wq->lap = post_pack(ring_lap(n, wq->post_shift), 0, 0);
 }
 
-/* Withdrawing the region will have to look for such receives; most regions have none. */
-static inline void wq_note_receive(const struct sv_wq *wq, uint32_t lkey)
+/* Entry n, of a slot whose SGEs are written; with POST_BAD for one that cannot be filled. */
+static inline __attribute__((always_inline))
+void wq_publish_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, uint32_t length)
 {
-	struct ro_region *region = &wq->regions[lkey >> 16];
-
-	if (unlikely(!atomic_load_explicit(&region->received, memory_order_relaxed)))
-		atomic_store_explicit(&region->received, 1, memory_order_relaxed);
-}
-
-/* The entry of a slot whose SGEs are written. */
-static inline void wq_publish_locked(struct sv_wq *wq, uint32_t slot, uint32_t bad, uint32_t length,
-				     uint64_t wr_id)
-{
-	uint32_t n = wq->posted++;
-
-	wq->wr_id[slot] = wr_id;
+	/* With each line of the ring. Senders read the next one a lap ago, and still have it. */
+	if (unlikely(!(n & 7))) {
+		wq_continue(wq, n);
+		fetch_to_write((const void *)&wq->post[(n + 8) & wq->post_mask]);
+	}
+	wq->posted = n + 1;
 	/* release: senders that see the lap see the SGEs */
-	atomic_store_explicit(&wq->post[n & wq->post_mask],
-			      post_pack(ring_lap(n, wq->post_shift), slot | bad, length),
+	atomic_store_explicit(&wq->post[n & wq->post_mask], wq->lap | post_pack(0, slot, length),
 			      memory_order_release);
-	if (!(wq->posted & 7))
-		__builtin_prefetch((const void *)&wq->post[(wq->posted + 8) & wq->post_mask], 1);
 }
 
-/* The same as wq_put_locked, for any number of SGEs. */
-int wq_put_any_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr);
+/* The same as wq_put_locked, whatever it is. */
+int wq_put_any_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, const struct ibv_recv_wr *wr);
 
-/* Writes the work request into a free slot and makes it the next entry. 0 or EINVAL. */
-static inline int wq_put_locked(struct sv_wq *wq, uint32_t slot, const struct ibv_recv_wr *wr)
+/* Writes the work request into a free slot and makes it entry n, the next one. 0 or EINVAL. */
+static inline __attribute__((always_inline))
+int wq_put_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, const struct ibv_recv_wr *wr)
 {
 	const struct ibv_sge *sge = wr->sg_list;
-	uint32_t bad;
+	const struct ro_region *region;
+	uint32_t length, lkey;
+	uint64_t addr, va;
 
 	if (unlikely(wr->num_sge != 1 || wq->max_sge != 1))
-		return wq_put_any_locked(wq, slot, wr);
-	bad = likely(wq_may_receive(wq, sge)) ? 0 : POST_BAD;
-	wq_note_receive(wq, sge->lkey);
-	wq->sge[slot] = *sge;
-	wq_publish_locked(wq, slot, bad, sge->length, wr->wr_id);
+		return wq_put_any_locked(wq, n, slot, wr);
+	/* Member by member: just written so by the consumer, wider loads would wait for its stores. */
+	addr = sge->addr;
+	length = sge->length;
+	lkey = sge->lkey;
+	region = &wq->regions[lkey >> 16];
+	if (unlikely(!length ||
+		     !region_allows(wq->regions, lkey, wq->pd, addr, length, IBV_ACCESS_LOCAL_WRITE, &va) ||
+		     !atomic_load_explicit(&region->received, memory_order_relaxed)))
+		return wq_put_any_locked(wq, n, slot, wr);
+	wq->sge[slot].addr = addr;
+	wq->sge[slot].length = length;
+	wq->sge[slot].lkey = lkey;
+	wq->wr_id[slot] = wr->wr_id;
+	wq_publish_locked(wq, n, slot, length);
 	return 0;
 }
 
