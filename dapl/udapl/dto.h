@@ -37,7 +37,8 @@ struct dto_ring {
 	struct obj *ep;
 	uint32_t mask, depth;
 	uint32_t signalled;		/* the last request that was; poster's */
-	uint32_t plain_until;		/* count of posted that ends the plain way (ep_post.h); poster's */
+	uint32_t plain_depth;		/* outstanding ones that the plain way allows (ep_post.h); poster's */
+	uint32_t plain_until;		/* count of posted up to which they are known not to be reached */
 	_Atomic uint32_t posted, retired;
 };
 

@@ -16,9 +16,8 @@ static bool is_postable(const struct dapl_ep *ep)
 
 static void bound_locked(struct dto_ring *ring, bool postable)
 {
-	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
-
-	ring->plain_until = posted + (postable ? room_of(ring, posted) : 0);
+	ring->plain_depth = postable ? ring->depth : 0;
+	ring->plain_until = atomic_load_explicit(&ring->posted, memory_order_relaxed);
 }
 
 void ep_requests_bound_locked(struct dapl_ep *ep)
@@ -107,23 +106,6 @@ DAT_RETURN request_other(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET 
 	return ep_post_rdma_other(ep, op, 1, segment, cookie, remote, completion);
 }
 
-/* So far there was room: what was retired since makes more. Gives the lock back. */
-static __attribute__((noinline))
-DAT_RETURN request_bounded_locked(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET *segment,
-				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				  DAT_COMPLETION_FLAGS completion)
-{
-	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
-	uint32_t length = segment->segment_length;
-
-	ep_requests_bound_locked(ep);
-	if (!is_bound(&ep->request, posted))
-		return request_plain_locked(ep, posted, op, plain_flags(ep, op, length), segment,
-					    length, cookie, remote, completion);
-	lock_give(&ep->post_lock);
-	return request_other(ep, op, segment, cookie, remote, completion);
-}
-
 PART DAT_RETURN request_plain(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET *segment,
 			      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 			      DAT_COMPLETION_FLAGS completion)
@@ -134,8 +116,10 @@ PART DAT_RETURN request_plain(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRI
 	if (unlikely(!flags || !lock_try(&ep->post_lock)))
 		return request_other(ep, op, segment, cookie, remote, completion);
 	posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
-	if (unlikely(is_bound(&ep->request, posted)))
-		return request_bounded_locked(ep, op, segment, cookie, remote, completion);
+	if (unlikely(is_bound(&ep->request, posted))) {
+		lock_give(&ep->post_lock);
+		return request_other(ep, op, segment, cookie, remote, completion);
+	}
 	return request_plain_locked(ep, posted, op, flags, segment, length, cookie, remote, completion);
 }
 
@@ -226,20 +210,6 @@ PART DAT_RETURN recv_plain_locked(struct dapl_ep *ep, uint32_t posted,
 	return (DAT_RETURN)error;
 }
 
-/* As request_bounded_locked. */
-static __attribute__((noinline))
-DAT_RETURN recv_bounded_locked(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment,
-			       DAT_DTO_COOKIE cookie)
-{
-	uint32_t posted = atomic_load_explicit(&ep->recv.posted, memory_order_relaxed);
-
-	ep_recvs_bound_locked(ep);
-	if (!is_bound(&ep->recv, posted))
-		return recv_plain_locked(ep, posted, segment, segment->segment_length, cookie);
-	lock_give(&ep->recv_lock);
-	return ep_post_recv_other(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
-}
-
 PART DAT_RETURN recv_plain(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment,
 			   DAT_DTO_COOKIE cookie)
 {
@@ -248,8 +218,10 @@ PART DAT_RETURN recv_plain(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment,
 	if (unlikely(!length || !lock_try(&ep->recv_lock)))
 		return ep_post_recv_other(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 	posted = atomic_load_explicit(&ep->recv.posted, memory_order_relaxed);
-	if (unlikely(is_bound(&ep->recv, posted)))
-		return recv_bounded_locked(ep, segment, cookie);
+	if (unlikely(is_bound(&ep->recv, posted))) {
+		lock_give(&ep->recv_lock);
+		return ep_post_recv_other(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	}
 	return recv_plain_locked(ep, posted, segment, length, cookie);
 }
 

@@ -25,12 +25,13 @@ static inline bool flags_valid(DAT_COMPLETION_FLAGS flags, unsigned always,
 /*
  * Nearly every post has one segment and no flag, or at most the one that suppresses a request, finds its
  * lock free and room in a queue that may be posted to. It goes the plain way (ep_post.c), which looks at
- * just that, in whatever order, and does nothing when something else is the case. Then the post goes the other way (ep_post_other.c): all
- * checks one after the other, as DAT orders them, and whatever they allow.
+ * just that, in whatever order, and does nothing when something else is the case. Then the post goes
+ * the other way (ep_post_other.c): all checks one after the other, as DAT orders them, and whatever
+ * they allow.
  *
- * What of it is constant between two events is put into one number, `plain_until` of the ring:
- * ep_requests_bound_locked says from the room seen last, from state and QP, how far `posted` may get
- * the plain way. Whoever changes one of them, or posts by the other way, has it found anew.
+ * What of it is constant between two events is put into one number, `plain_depth` of the ring: from
+ * state and QP, how many the plain way may leave outstanding, or 0. Whoever changes one of them, or
+ * posts by the other way, has ep_requests_bound_locked find it anew.
  */
 PART bool is_plain(DAT_COUNT count, const DAT_LMR_TRIPLET *segments, DAT_COMPLETION_FLAGS flags)
 {
@@ -43,9 +44,19 @@ PART bool is_plain_silent(DAT_COUNT count, const DAT_LMR_TRIPLET *segments, DAT_
 	return is_plain(count, segments, (DAT_COMPLETION_FLAGS)((unsigned)flags ^ DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
-PART bool is_bound(const struct dto_ring *ring, uint32_t posted)
+/* No more the plain way. What the other side retired is looked at when the room seen last is used up. */
+PART bool is_bound(struct dto_ring *ring, uint32_t posted)
 {
-	return (int32_t)(posted - ring->plain_until) >= 0;
+	uint32_t outstanding;
+
+	if (likely((int32_t)(posted - ring->plain_until) < 0))
+		return false;
+	/* acquire: a slot seen retired may be written again */
+	outstanding = posted - atomic_load_explicit(&ring->retired, memory_order_acquire);
+	if (unlikely(outstanding >= ring->plain_depth))
+		return true;
+	ring->plain_until = posted + ring->plain_depth - outstanding;
+	return false;
 }
 
 DAT_RETURN ep_post_send_other(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
