@@ -7,6 +7,8 @@
 #include "softverbs/region.h"
 #include "softverbs/tx.h"
 
+#define AHEAD 8u	/* messages: some 200 ns, a few transfers of a line */
+
 /*
  * Into a landing, and what does not fit there into its tail. That first: the receiver looks at the
  * landing all the time, and would take the line away before its number is in it.
@@ -94,6 +96,8 @@ static inline bool send_short_locked(struct sv_qp *qp, const struct ibv_send_wr 
 		return false;
 	}
 	land_put(tx, slot, (const void *)(uintptr_t)va, length);
+	/* In a stream the receiver, or what its processor fetches ahead, still has those lines. */
+	fetch_to_write(&tx->landing[(tx->seq + AHEAD) & tx->mask]);
 	message_publish(tx, slot, landing_what(send_op(wr->opcode), LAND_INLINE, wr->imm_data), length);
 	window_leave(tx);
 	qp->sq.told++;
