@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "bench/exact_step.h"
 #include "bench/exact_text.h"
 
+#define INT3 0xcc
 #define FAR_FROM_CALL 64	/* steps from a mark to the call that it announces, at most */
 
 struct stepper {
@@ -74,14 +74,29 @@ static const struct text *text_at(struct stepper *self, uint64_t address)
 	return text;
 }
 
-/* Debug registers are the thread's own: other threads run through the same place unharmed. */
-static bool set_breakpoint(const struct stepper *self, uint64_t address)
+/*
+ * Runs until it comes to the address: an int3 stands there meanwhile. Not a debug register, which some virtual
+ * machines take and never stop at. No other thread comes by: it would be in the same call, and they sleep.
+ */
+static bool run_to(struct stepper *self, uint64_t address, struct user_regs_struct *regs)
 {
-	size_t place = offsetof(struct user, u_debugreg);
-	long control = address ? 1 : 0;		/* DR7: register 0, when executed */
+	long word;
 
-	return !ptrace(PTRACE_POKEUSER, self->pid, place, address) &&
-	       !ptrace(PTRACE_POKEUSER, self->pid, place + 7 * sizeof(uint64_t), control);
+	if (regs->rip == address && !step(self, regs))
+		return false;
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, self->pid, address, NULL);
+	if (errno || ptrace(PTRACE_POKETEXT, self->pid, address, (word & ~0xffL) | INT3))
+		return refuse("breakpoint: %s", strerror(errno));
+	if (!until_trap(self, PTRACE_CONT) || !registers(self, regs))
+		return false;
+	if (ptrace(PTRACE_POKETEXT, self->pid, address, word))
+		return refuse("breakpoint: %s", strerror(errno));
+	if (regs->rip != address + 1)
+		return refuse("stopped at %#llx inside the driver", (unsigned long long)regs->rip);
+	regs->rip = address;
+	return !ptrace(PTRACE_SETREGS, self->pid, NULL, regs) ||
+	       refuse("registers: %s", strerror(errno));
 }
 
 /*
@@ -96,20 +111,10 @@ static bool leave_driver(struct stepper *self, struct user_regs_struct *regs)
 	address = (uint64_t)ptrace(PTRACE_PEEKDATA, self->pid, frame, NULL);
 	if (errno)
 		return refuse("stack: %s", strerror(errno));
-	if (!set_breakpoint(self, address)) {
-		while (regs->rsp <= frame)
-			if (!step(self, regs))
-				return false;
-		return true;
-	}
-	do {
-		if (!until_trap(self, PTRACE_CONT) || !registers(self, regs))
+	while (regs->rsp <= frame)
+		if (!run_to(self, address, regs))
 			return false;
-		if (regs->rip != address)
-			return refuse("stopped at %#llx inside the driver",
-				      (unsigned long long)regs->rip);
-	} while (regs->rsp <= frame);
-	return set_breakpoint(self, 0) || refuse("debug registers: %s", strerror(errno));
+	return true;
 }
 
 static bool count_frame(struct stepper *self, struct user_regs_struct *regs)
