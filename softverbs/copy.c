@@ -8,7 +8,7 @@
 #include "util/log.h"
 
 #define PIECES (2 * SV_MAX_SGE + 2)
-#define TAIL   8u /* a program that polls the last bytes of a write must find the rest */
+#define TAIL   8u
 
 /* The part [skip, skip + length) of a list. Returns its count. */
 static unsigned iov_part(const struct iovec *from, unsigned count, uint64_t skip, size_t length,
@@ -30,19 +30,6 @@ static unsigned iov_part(const struct iovec *from, unsigned count, uint64_t skip
 		skip = 0;
 	}
 	return n;
-}
-
-/* Cuts the last bytes off as an element of their own. */
-static unsigned iov_split_tail(struct iovec *iov, unsigned count)
-{
-	struct iovec *last = &iov[count - 1];
-
-	if (!count || last->iov_len <= TAIL)
-		return count;
-	last->iov_len -= TAIL;
-	last[1] = (struct iovec){ .iov_base = (uint8_t *)last->iov_base + last->iov_len,
-				  .iov_len = TAIL };
-	return count + 1;
 }
 
 /* ---- through a descriptor of the peer's memory ---- */
@@ -124,13 +111,25 @@ enum copy_result copy_out(const struct sv_peer *peer, const struct iovec *here, 
 			  uint64_t skip, const struct iovec *there, unsigned there_count,
 			  size_t length)
 {
-	struct iovec from[PIECES], to[PIECES];
+	struct iovec from[PIECES];
 	unsigned from_count = iov_part(here, here_count, skip, length, from);
-	unsigned to_count = iov_split_tail(to, iov_part(there, there_count, 0, length, to));
 
 	if (peer->copy == SV_COPY_SELF)
-		return self_copy(to, to_count, from, from_count, from, from_count, true);
-	return peer_copy(peer, from, from_count, to, to_count, length, true);
+		return self_copy(there, there_count, from, from_count, from, from_count, true);
+	return peer_copy(peer, from, from_count, there, there_count, length, true);
+}
+
+enum copy_result copy_out_polled(const struct sv_peer *peer, const struct iovec *here,
+				 unsigned here_count, uint64_t skip, struct iovec there)
+{
+	size_t length = there.iov_len, body = length > TAIL ? length - TAIL : 0;
+	struct iovec parts[2] = {
+		{ .iov_base = there.iov_base, .iov_len = body },
+		{ .iov_base = (uint8_t *)there.iov_base + body, .iov_len = length - body },
+	};
+
+	return body ? copy_out(peer, here, here_count, skip, parts, 2, length) :
+		      copy_out(peer, here, here_count, skip, &there, 1, length);
 }
 
 enum copy_result copy_in(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,

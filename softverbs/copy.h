@@ -19,13 +19,13 @@ enum copy_result {
 	COPY_DENIED,
 };
 
-/*
- * `here` holds at least `length` bytes from `skip` on; `there` exactly `length`. Any order but the
- * last 8 bytes last.
- */
+/* `here` holds at least `length` bytes from `skip` on; `there` exactly `length`. In any order. */
 enum copy_result copy_out(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,
 			  uint64_t skip, const struct iovec *there, unsigned there_count,
 			  size_t length);
+/* The same, the last 8 bytes last: a program that polls them must find the rest. */
+enum copy_result copy_out_polled(const struct sv_peer *peer, const struct iovec *here,
+				 unsigned here_count, uint64_t skip, struct iovec there);
 enum copy_result copy_in(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,
 			 uint64_t skip, const struct iovec *there, unsigned there_count,
 			 size_t length);

@@ -68,7 +68,7 @@ static int rdma_piece(struct sv_tx *tx, const struct rdma *rdma, uint32_t done, 
 	there.iov_len = part;
 	return rdma_copied(tx, rdma_is_read(rdma->wr) ?
 			   copy_in(tx->peer, rdma->iov, rdma->iov_count, done, &there, 1, part) :
-			   copy_out(tx->peer, rdma->iov, rdma->iov_count, done, &there, 1, part));
+			   copy_out_polled(tx->peer, rdma->iov, rdma->iov_count, done, there));
 }
 
 /* Inside the window: the peer copies. What has no bytes is checked here, for nothing is copied. */
