@@ -143,10 +143,86 @@ static void test_policy(void)
 	rig_close(&rig);
 }
 
+static void looker_start(struct evd_sleeper *s, DAT_EVD_HANDLE evd)
+{
+	*s = (struct evd_sleeper){ .evd = evd, .timeout = DAT_TIMEOUT_INFINITE };
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&s->thread, NULL, evd_sleep_run, s), 0);
+	CU_ASSERT_TRUE(unit_wait_for(has_waiter, evd, UNIT_PATIENCE));
+}
+
+static void test_looking_finds_completions(void)
+{
+	const DAT_COUNT sizes[] = { 1, 3, RIG_QLEN };
+	uint64_t ids[RIG_QLEN];
+	struct evd_sleeper s;
+	DAT_EVENT event;
+	DAT_COUNT more, j;
+	struct rig rig;
+	unsigned i;
+
+	rig_open_ep(&rig);
+	MUST(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_SPIN, 0));
+	for (i = 0; i < COUNT(sizes); i++) {
+		for (j = 0; j < sizes[i]; j++) {
+			MUST(rig_recv(&rig, (uint64_t)j));
+			ids[j] = fake.last.wr_id;
+		}
+		looker_start(&s, rig.recv);
+		IS(dat_evd_dequeue(rig.recv, &event),
+		   E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
+		IS(dat_evd_wait(rig.recv, 0, 1, &event, &more),
+		   E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
+		lock_take(&((struct dapl_evd *)rig.recv)->lock);	/* found by one look */
+		for (j = 0; j < sizes[i]; j++)
+			rig_complete(rig.recv, ids[j], DAT_DTO_SUCCESS, 1);
+		lock_give(&((struct dapl_evd *)rig.recv)->lock);
+		IS(evd_sleep_end(&s), DAT_SUCCESS);
+		CU_ASSERT_EQUAL(rig_cookie(&s.event), 0);
+		CU_ASSERT_EQUAL(s.more, sizes[i] - 1);
+		for (j = 1; j < sizes[i]; j++) {
+			MUST(dat_evd_dequeue(rig.recv, &event));
+			CU_ASSERT_EQUAL(rig_cookie(&event), (uint64_t)j);
+		}
+		IS(dat_evd_dequeue(rig.recv, &event), DAT_QUEUE_EMPTY);
+	}
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0);
+	rig_close(&rig);
+}
+
+static void test_looking_ends(void)
+{
+	struct evd_sleeper s;
+	DAT_EVD_HANDLE spare;
+	DAT_EVENT event;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	spare = rig_evd(&rig, 4, DAT_EVD_DTO_FLAG);
+	MUST(DAT_EVD_WAIT_POLICY(spare, DAT_EV_WAIT_SPIN, 0));
+	looker_start(&s, spare);
+	MUST(DAT_EVD_SIGNAL(spare));
+	IS(evd_sleep_end(&s), DAT_INTERRUPTED_CALL);
+	looker_start(&s, spare);
+	MUST(dat_evd_set_unwaitable(spare));
+	IS(evd_sleep_end(&s), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	MUST(dat_evd_clear_unwaitable(spare));
+	looker_start(&s, spare);
+	MUST(dat_evd_free(spare));
+	IS(evd_sleep_end(&s), E0(ABORT));
+	MUST(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_SPIN, 0));
+	looker_start(&s, rig.recv);
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.recv);
+	IS(evd_sleep_end(&s), E0(INVALID_STATE));
+	MUST(dat_evd_dequeue(rig.async, &event));
+	rig_close(&rig);
+}
+
 static const struct unit_test tests[] = {
 	{ "W5: a signal before the wait interrupts it once", test_signal_before_wait },
 	{ "W4: a storm of signals from a handler during wait, arm and dequeue", test_signal_storm },
 	{ "design 7: wait policies", test_policy },
+	{ "design 7: a wait that looks takes what completes and counts the rest", test_looking_finds_completions },
+	{ "design 7: all that ends a sleep ends a wait that looks", test_looking_ends },
 };
 
 UNIT_MAIN("ev_signal", tests)
