@@ -12,8 +12,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Of a thread that is not to sleep, in a row: so long others wait for the lock, half a microsecond. */
-#define LOOKS 32
+#define LOOKS 32	/* between two at the clock and at all else that ends a wait */
 
 /* One thread inside a wait that does not succeed at once; it owns the EVD's wait right. */
 struct waiter {
@@ -188,23 +187,26 @@ static DAT_RETURN doze_locked(struct waiter *self, DAT_COUNT *more)
 	return WAIT_ON;
 }
 
-/* Nothing but a completion is at hand, and one is enough: it goes straight to the caller. */
-static bool look_plain_locked(struct dapl_evd *evd, DAT_EVENT *event, DAT_COUNT *more)
+/* Nothing is at hand but that this thread waits: the next event is the CQ's next. */
+static bool is_plain_locked(const struct dapl_evd *evd)
 {
-	bool plain;
+	static const struct dapl_evd waited = { .waiter = true };
 
-	evd->waiter = false;
-	plain = !evd->special;
-	evd->waiter = true;
-	if (!plain || evd->need > 1)
-		return false;
-	for (unsigned looks = 0; looks < LOOKS; looks++) {
-		if (!evd_take_plain_locked(evd, event))
-			continue;
-		if (!ib_cq_was_last(evd->cq))
-			evd_drain_locked(evd);
-		*more = evd_count_locked(evd);
-		return true;
+	return evd->special == waited.special;
+}
+
+/* Where one completion is enough it goes straight to the caller. The lock is given back between two looks. */
+static bool look_often_locked(struct dapl_evd *evd, DAT_EVENT *event, DAT_COUNT *more)
+{
+	for (unsigned looks = 0; looks < LOOKS && is_plain_locked(evd) && evd->need == 1; looks++) {
+		if (evd_take_plain_locked(evd, event)) {
+			if (!ib_cq_was_last(evd->cq))
+				evd_drain_locked(evd);
+			*more = evd_count_locked(evd);
+			return true;
+		}
+		lock_give(&evd->lock);
+		lock_take(&evd->lock);
 	}
 	return false;
 }
@@ -224,7 +226,7 @@ static DAT_RETURN spin_locked(const struct waiter *self, DAT_EVENT *event, DAT_C
 		return look_locked(self, event, more);
 	until = clock_now() + evd->spin;
 	for (;;) {
-		if (look_plain_locked(evd, event, more))
+		if (look_often_locked(evd, event, more))
 			return DAT_SUCCESS;
 		status = look_locked(self, event, more);
 		if (status != WAIT_ON || (policy == DAT_EV_WAIT_BLOCK && clock_now() >= until))
