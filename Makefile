@@ -68,11 +68,11 @@ unit_soft := $(filter test_softverbs%,$(unit_all))
 unit_dapl := $(filter-out $(unit_dat) $(unit_soft),$(unit_all))
 conform   := $(patsubst test/conform/%.c,%,$(wildcard test/conform/conform_*.c))
 blackbox  := $(filter-out test/blackbox/lib%,$(sort $(wildcard test/blackbox/*.sh)))
-# The tests of the drop-in again, in each way to copy, as an ordinary user or inside `unshare -Urn`; under a sanitizer, in
-# the way that is all this device's own code.
+# The tests of the drop-in again, in each way to copy, as an ordinary user or inside `unshare -Urn`; under a sanitizer and
+# with the second compiler, in the way that is all this device's own code.
 verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-many killed killed-busy strace perftest \
 	perftest-sizes perftest-vendor ofed others)
-verbs_ways := $(if $(SAN),,pvm-user memfd-unshare) bounce-user
+verbs_ways := $(if $(SAN)$(findstring clang,$(CC)),,pvm-user memfd-unshare) bounce-user
 blackbox  := $(filter-out %-sizes.sh,$(blackbox)) $(foreach way,$(verbs_ways),$(addsuffix @$(way),$(verbs_rows)))
 bench     := $(addprefix $(B)/bench/,gate $(patsubst bench/limit_%.c,limit-%,$(wildcard bench/limit_*.c)) verbs dat event \
 	$(if $(wildcard /usr/include/rdma/fi_rma.h),fi-rma))
@@ -382,10 +382,9 @@ bench-rxe: all $(B)/bench/verbs $(B)/bench/dat
 check-verbs: tests
 	$(Q)$(test_env) JOBS=1 LIMIT=1200 test/run test/blackbox/verbs-symbols.sh test/blackbox/verbs-perftest-speed.sh \
 		$(foreach who,user unshare,$(foreach way,pvm memfd bounce,$(addsuffix @$(way)-$(who),$(verbs_rows))))
-# The goals of the counts are for gcc's code.
+# The goals of the counts are for gcc's code. They come first because they take long, and beside others the same.
 check: tests check-layers check-headers check-man check-rules $(if $(SAN),,check-exports)
-	$(Q)$(test_env) test/run $(suites) $(blackbox) \
-		$(if $(findstring clang,$(CC)),,$(firstword $(exact)))
+	$(Q)$(test_env) test/run $(if $(findstring clang,$(CC)),,$(firstword $(exact))) $(suites) $(blackbox)
 	$(Q)test/table -s $(B)
 
 # Which lines and branches of the registry and the provider the tests reach; fails below 85 % of the branches. The
