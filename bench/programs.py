@@ -11,9 +11,15 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections import namedtuple
 
 TIMEOUT = 600
 OFED = ('libdat2.so.2', 'libdaploscm.so.2')      # as packaged
+
+
+# How loud the machine is: the share of time that was taken away, in per cent; how many times as long work takes beside
+# other work; and the microseconds that it takes then.
+Gate = namedtuple('Gate', 'lost beside work')
 
 
 class Absent(Exception):
@@ -35,9 +41,8 @@ class Programs:
         return os.path.join(self.build, 'bench', program)
 
     def gate(self):
-        """(share of time that was taken away in per cent, how many times as long work takes beside other work)."""
-        lost, beside = self.output([self.path('gate'), 'gate', '-b', '1']).split()
-        return float(lost), float(beside)
+        """What `gate` says."""
+        return Gate(*map(float, self.output([self.path('gate'), 'gate', '-b', '1']).split()))
 
     def run(self, measurement):
         if measurement[0] == 'fi-rma' and not os.path.exists(self.path('fi-rma')):

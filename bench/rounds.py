@@ -9,6 +9,7 @@ from programs import Absent, Failed
 QUIET_ROUNDS = 7            # fewer give no verdict
 LOST_PERCENT = 8            # of either processor's time, in the moment before a program runs
 SAME_CORE = 1.25            # times as long with both at work: two threads of one core
+SLOW = 1.15                 # times as long as at best: somebody else's thread is on one of the cores
 TRIES = 12                  # of the gate
 
 Result = namedtuple('Result', 'row ratio p25 p75 rounds verdict')
@@ -27,22 +28,33 @@ class Bench:
         self.programs, self.raw, self.say, self.gated = programs, raw, say, gated
         self.absent = {}            # measurement: the program that is missing
         self.failed = {}            # measurement: why
+        self.work = []              # what each look at the machine found
+        for _ in range(TRIES if gated else 0):
+            self.look()
+
+    def look(self):
+        """(is it quiet now, what the gate said)."""
+        gate = self.programs.gate()
+        self.work.append(gate.work)
+        best = min(self.work)
+        return gate.lost < LOST_PERCENT and gate.beside < SAME_CORE and gate.work < SLOW * best, gate
 
     def quiet(self):
-        lost, beside = self.programs.gate()
+        quiet, gate = self.look()
         tries = 1
-        while self.gated and tries < TRIES and (lost >= LOST_PERCENT or beside >= SAME_CORE):
-            lost, beside = self.programs.gate()
+        while self.gated and tries < TRIES and not quiet:
+            quiet, gate = self.look()
             tries += 1
-        return lost < LOST_PERCENT and beside < SAME_CORE, lost, beside
+        return quiet, gate
 
     def measure(self, label, number, measurement):
         """(was it quiet, median of the batches), or None when there is no figure."""
         if measurement in self.absent or measurement in self.failed:
             return None
-        quiet, lost, beside = self.quiet()
+        quiet, gate = self.quiet()
+        said = '%.1f\t%.1f\t%.1f' % gate
         if not quiet and self.gated:
-            self.raw.write('%s\t%d\t%s\tnot quiet\t%.1f\t%.1f\n' % (label, number, ' '.join(measurement), lost, beside))
+            self.raw.write('%s\t%d\t%s\tnot quiet\t%s\n' % (label, number, ' '.join(measurement), said))
             return None
         try:
             figures = self.programs.run(measurement)
@@ -53,8 +65,8 @@ class Bench:
             self.failed[measurement] = str(why)
             self.say('failed: %s' % why)
             return None
-        self.raw.write('%s\t%d\t%s\t%s\t%.1f\t%.1f\t%s\n' % (
-            label, number, ' '.join(measurement), 'quiet' if quiet else 'loud', lost, beside,
+        self.raw.write('%s\t%d\t%s\t%s\t%s\t%s\n' % (
+            label, number, ' '.join(measurement), 'quiet' if quiet else 'loud', said,
             ' '.join('%g' % f for f in figures)))
         self.raw.flush()
         return quiet, statistics.median(figures)
