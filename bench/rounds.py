@@ -36,7 +36,7 @@ class Bench:
         """(is it quiet now, what the gate said)."""
         gate = self.programs.gate()
         self.work.append(gate.work)
-        best = min(self.work)
+        best = sorted(self.work)[len(self.work) // 32]      # but for the odd one
         return gate.lost < LOST_PERCENT and gate.beside < SAME_CORE and gate.work < SLOW * best, gate
 
     def quiet(self):
