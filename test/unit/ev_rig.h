@@ -49,11 +49,11 @@ static inline void rig_empty(DAT_EVD_HANDLE evd, DAT_COUNT count)
 	CU_ASSERT_EQUAL(n, 0);
 }
 
-/* A thread in dat_evd_wait for one event. */
+/* A thread in dat_evd_wait. */
 struct evd_sleeper {
 	pthread_t thread;
 	DAT_EVD_HANDLE evd;
-	DAT_TIMEOUT timeout;
+	DAT_COUNT threshold;
 	DAT_EVENT event;
 	DAT_COUNT more;
 	DAT_RETURN status;
@@ -63,7 +63,7 @@ static inline void *evd_sleep_run(void *arg)
 {
 	struct evd_sleeper *s = arg;
 
-	s->status = dat_evd_wait(s->evd, s->timeout, 1, &s->event, &s->more);
+	s->status = dat_evd_wait(s->evd, DAT_TIMEOUT_INFINITE, s->threshold, &s->event, &s->more);
 	return NULL;
 }
 
@@ -80,7 +80,7 @@ static inline bool evd_is_waited(void *handle)
 
 static inline void evd_sleep_start(struct evd_sleeper *s, DAT_EVD_HANDLE evd)
 {
-	*s = (struct evd_sleeper){ .evd = evd, .timeout = DAT_TIMEOUT_INFINITE };
+	*s = (struct evd_sleeper){ .evd = evd, .threshold = 1 };
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&s->thread, NULL, evd_sleep_run, s), 0);
 	CU_ASSERT_TRUE(unit_wait_for(evd_is_waited, evd, UNIT_PATIENCE));
 }

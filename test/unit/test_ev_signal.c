@@ -111,6 +111,13 @@ static bool has_waiter(void *handle)
 	return waiter;
 }
 
+static void looker_start(struct evd_sleeper *s, DAT_EVD_HANDLE evd, DAT_COUNT threshold)
+{
+	*s = (struct evd_sleeper){ .evd = evd, .threshold = threshold };
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&s->thread, NULL, evd_sleep_run, s), 0);
+	CU_ASSERT_TRUE(unit_wait_for(has_waiter, evd, UNIT_PATIENCE));
+}
+
 static void test_policy(void)
 {
 	static const DAT_EV_WAIT_POLICY awake[] = { DAT_EV_WAIT_SPIN, DAT_EV_WAIT_YIELD };
@@ -127,9 +134,7 @@ static void test_policy(void)
 	for (i = 0; i < COUNT(awake); i++) {
 		MUST(DAT_EVD_WAIT_POLICY(rig.recv, awake[i], 0));
 		IS(dat_evd_wait(rig.recv, 5000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-		s = (struct evd_sleeper){ .evd = rig.recv, .timeout = DAT_TIMEOUT_INFINITE };
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&s.thread, NULL, evd_sleep_run, &s), 0);
-		CU_ASSERT_TRUE(unit_wait_for(has_waiter, rig.recv, UNIT_PATIENCE));
+		looker_start(&s, rig.recv, 1);
 		MUST(rig_post_se(rig.recv, 1));
 		IS(evd_sleep_end(&s), DAT_SUCCESS);
 		MUST(DAT_EVD_SIGNAL(rig.recv));
@@ -141,13 +146,6 @@ static void test_policy(void)
 	IS(dat_evd_wait(rig.recv, 5000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 1);
 	rig_close(&rig);
-}
-
-static void looker_start(struct evd_sleeper *s, DAT_EVD_HANDLE evd)
-{
-	*s = (struct evd_sleeper){ .evd = evd, .timeout = DAT_TIMEOUT_INFINITE };
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&s->thread, NULL, evd_sleep_run, s), 0);
-	CU_ASSERT_TRUE(unit_wait_for(has_waiter, evd, UNIT_PATIENCE));
 }
 
 static void test_looking_finds_completions(void)
@@ -167,7 +165,7 @@ static void test_looking_finds_completions(void)
 			MUST(rig_recv(&rig, (uint64_t)j));
 			ids[j] = fake.last.wr_id;
 		}
-		looker_start(&s, rig.recv);
+		looker_start(&s, rig.recv, 1);
 		IS(dat_evd_dequeue(rig.recv, &event),
 		   E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
 		IS(dat_evd_wait(rig.recv, 0, 1, &event, &more),
@@ -189,6 +187,42 @@ static void test_looking_finds_completions(void)
 	rig_close(&rig);
 }
 
+static bool has_one(void *handle)
+{
+	struct dapl_evd *evd = handle;
+	bool one;
+
+	lock_take(&evd->lock);
+	one = evd_count_locked(evd) == 1;
+	lock_give(&evd->lock);
+	return one;
+}
+
+static void test_looking_for_several(void)
+{
+	struct evd_sleeper s;
+	uint64_t ids[2];
+	DAT_EVENT event;
+	struct rig rig;
+	unsigned i;
+
+	rig_open_ep(&rig);
+	MUST(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_SPIN, 0));
+	for (i = 0; i < COUNT(ids); i++) {
+		MUST(rig_recv(&rig, i));
+		ids[i] = fake.last.wr_id;
+	}
+	looker_start(&s, rig.recv, 2);
+	rig_complete(rig.recv, ids[0], DAT_DTO_SUCCESS, 1);
+	CU_ASSERT_TRUE(unit_wait_for(has_one, rig.recv, UNIT_PATIENCE));
+	rig_complete(rig.recv, ids[1], DAT_DTO_SUCCESS, 1);
+	IS(evd_sleep_end(&s), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(rig_cookie(&s.event), 0);
+	CU_ASSERT_EQUAL(s.more, 1);
+	MUST(dat_evd_dequeue(rig.recv, &event));
+	rig_close(&rig);
+}
+
 static void test_looking_ends(void)
 {
 	struct evd_sleeper s;
@@ -199,18 +233,22 @@ static void test_looking_ends(void)
 	rig_open(&rig, NULL);
 	spare = rig_evd(&rig, 4, DAT_EVD_DTO_FLAG);
 	MUST(DAT_EVD_WAIT_POLICY(spare, DAT_EV_WAIT_SPIN, 0));
-	looker_start(&s, spare);
+	looker_start(&s, spare, 1);
 	MUST(DAT_EVD_SIGNAL(spare));
 	IS(evd_sleep_end(&s), DAT_INTERRUPTED_CALL);
-	looker_start(&s, spare);
+	looker_start(&s, spare, 1);
 	MUST(dat_evd_set_unwaitable(spare));
 	IS(evd_sleep_end(&s), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
 	MUST(dat_evd_clear_unwaitable(spare));
-	looker_start(&s, spare);
+	MUST(DAT_EVD_WAIT_POLICY(rig.conn, DAT_EV_WAIT_SPIN, 0));	/* without a CQ */
+	looker_start(&s, rig.conn, 1);
+	MUST(DAT_EVD_SIGNAL(rig.conn));
+	IS(evd_sleep_end(&s), DAT_INTERRUPTED_CALL);
+	looker_start(&s, spare, 1);
 	MUST(dat_evd_free(spare));
 	IS(evd_sleep_end(&s), E0(ABORT));
 	MUST(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_SPIN, 0));
-	looker_start(&s, rig.recv);
+	looker_start(&s, rig.recv, 1);
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.recv);
 	IS(evd_sleep_end(&s), E0(INVALID_STATE));
 	MUST(dat_evd_dequeue(rig.async, &event));
@@ -222,6 +260,7 @@ static const struct unit_test tests[] = {
 	{ "W4: a storm of signals from a handler during wait, arm and dequeue", test_signal_storm },
 	{ "design 7: wait policies", test_policy },
 	{ "design 7: a wait that looks takes what completes and counts the rest", test_looking_finds_completions },
+	{ "design 7: a wait that looks for several goes on until they are there", test_looking_for_several },
 	{ "design 7: all that ends a sleep ends a wait that looks", test_looking_ends },
 };
 
