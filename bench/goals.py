@@ -3,14 +3,15 @@
 
 A measurement is a tuple: a program of build/bench and its arguments, or ('ucx', TLS, TEST, SIZE), or ('fi', SIZE), or
 ('dtestcm', STACK, BURST).
-A row compares a product with the best of its anchors. Rows of one group run in the same rounds.
+A row compares a product with the best of its anchors. Rows of one group run in the same rounds; in a group that sleeps,
+processors rest.
 """
 from collections import namedtuple
 
 LESS, MORE = 'at most', 'at least'          # times and ratios of times; rates and bandwidths
 
 Row = namedtuple('Row', 'goal what product anchors sense value')
-Group = namedtuple('Group', 'name rows')
+Group = namedtuple('Group', 'name rows sleeps', defaults=[False])
 
 POSIX, SYSV = 'posix,self', 'sysv,cma,self'
 KIB, MIB = 1024, 1024 * 1024
@@ -120,7 +121,7 @@ def connections(outstanding):
     return Group('conn %d' % outstanding, [
         Row('conn', 'rdma_cm, %d at a time, V / SEQPACKET' % outstanding, ('verbs', 'conn') + args,
             [('limit-conn', 'plain') + args], MORE, 0.5),
-    ])
+    ], sleeps=True)
 
 
 def dat_connections(goal, burst, outstanding, ofed):
@@ -131,7 +132,7 @@ def dat_connections(goal, burst, outstanding, ofed):
         Row(goal, what + 'D / OFED scm, device without work', product, [('dtestcm', 'scm', str(burst))], MORE, ofed),
         Row(goal, what + 'D / SEQPACKET and memfd, %d at a time' % outstanding, product,
             [('limit-conn', 'ring', '-o', str(outstanding))], MORE, 0.35),
-    ])
+    ], sleeps=True)
 
 
 GROUPS = [
@@ -171,10 +172,12 @@ GROUPS = [
             [('limit-line', 'evpoll') + ONE_CPU], LESS, 1.35),
         Row('G9', 'blocking, one processor, D / futex', dat('wake', 8, *ONE_CPU),
             [('limit-line', 'futex') + ONE_CPU], LESS, 1.80),
-    ]),
-    Group('G10', [
+    ], sleeps=True),
+    Group('G10 asleep', [
         Row('G10', 'blocking, two processors, D / eventfd+poll', dat('wake', 8),
             [('limit-line', 'evpoll')], LESS, 1.15),
+    ], sleeps=True),
+    Group('G10 looking', [
         Row('G10', 'two processors, looking before sleeping, D / futex', spinning(dat('wake', 8)),
             [('limit-line', 'futexspin')], LESS, 1.70),
     ]),
@@ -192,5 +195,5 @@ def groups_of(names):
     """The groups that hold a row of one of these goals, with those rows; all for no names."""
     if not names:
         return GROUPS
-    chosen = [Group(g.name, [r for r in g.rows if r.goal in names]) for g in GROUPS]
+    chosen = [g._replace(rows=[r for r in g.rows if r.goal in names]) for g in GROUPS]
     return [g for g in chosen if g.rows]

@@ -12,14 +12,15 @@ import subprocess
 import tempfile
 import time
 from collections import namedtuple
+from contextlib import contextmanager
 
 TIMEOUT = 600
 OFED = ('libdat2.so.2', 'libdaploscm.so.2')      # as packaged
 
 
 # How loud the machine is: the share of time that was taken away, in per cent; how many times as long work takes beside
-# other work; and the microseconds that it takes then.
-Gate = namedtuple('Gate', 'lost beside work')
+# other work; the microseconds that it takes then; and the nanoseconds that a cache line takes to the other processor.
+Gate = namedtuple('Gate', 'lost beside work line')
 
 
 class Absent(Exception):
@@ -210,6 +211,36 @@ class Programs:
         ours = [path for path in providers if path.startswith(self.build + os.sep)]
         if not providers or bool(ours) != (adapter == 'ofa-v2-soft'):
             raise Failed('dtestcm on %s: runs on %s' % (adapter, sorted(set(providers))))
+
+
+@contextmanager
+def awake():
+    """
+    Both processors have something to do, of the lowest priority, so that they never rest: when a processor of a guest
+    wakes, the host may put it elsewhere, beside another cache.
+    """
+    parent = os.getpid()
+    busy = [keep_busy(processor, parent) for processor in (0, 1)]
+    try:
+        yield busy
+    finally:
+        for pid in busy:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def keep_busy(processor, parent):
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.sched_setaffinity(0, {processor})
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        while os.getppid() == parent:
+            for _ in range(100000):
+                pass
+    finally:
+        os._exit(1)
 
 
 def packaged_libraries():

@@ -2,15 +2,13 @@
 """Rounds on a machine that is not always quiet: gated, interleaved, their ratios judged."""
 import statistics
 from collections import namedtuple
+from contextlib import contextmanager, nullcontext
 
 import goals
-from programs import Absent, Failed
+import host
+from programs import Absent, Failed, awake
 
 QUIET_ROUNDS = 7            # fewer give no verdict
-LOST_PERCENT = 8            # of either processor's time, in the moment before a program runs
-SAME_CORE = 1.25            # times as long with both at work: two threads of one core
-SLOW = 1.15                 # times as long as at best: somebody else's thread is on one of the cores
-TRIES = 12                  # of the gate
 
 Result = namedtuple('Result', 'row ratio p25 p75 rounds verdict')
 
@@ -28,31 +26,27 @@ class Bench:
         self.programs, self.raw, self.say, self.gated = programs, raw, say, gated
         self.absent = {}            # measurement: the program that is missing
         self.failed = {}            # measurement: why
-        self.work = []              # what each look at the machine found
-        for _ in range(TRIES if gated else 0):
-            self.look()
+        self.usual = None
 
-    def look(self):
-        """(is it quiet now, what the gate said)."""
-        gate = self.programs.gate()
-        self.work.append(gate.work)
-        best = sorted(self.work)[len(self.work) // 32]      # but for the odd one
-        return gate.lost < LOST_PERCENT and gate.beside < SAME_CORE and gate.work < SLOW * best, gate
+    @contextmanager
+    def steady(self, sleeps=False):
+        """What is measured meanwhile is measured while the machine is as it usually is now."""
+        with awake() if self.gated and not sleeps else nullcontext():
+            if self.gated:
+                self.usual = host.survey(self.programs.gate, awake=not sleeps)
+            yield
 
     def quiet(self):
-        quiet, gate = self.look()
-        tries = 1
-        while self.gated and tries < TRIES and not quiet:
-            quiet, gate = self.look()
-            tries += 1
-        return quiet, gate
+        if not self.gated:
+            return False, self.programs.gate()
+        return host.wait_until(self.usual, self.programs.gate)
 
     def measure(self, label, number, measurement):
         """(was it quiet, median of the batches), or None when there is no figure."""
         if measurement in self.absent or measurement in self.failed:
             return None
         quiet, gate = self.quiet()
-        said = '%.1f\t%.1f\t%.1f' % gate
+        said = '%.1f\t%.1f\t%.1f\t%.0f' % gate
         if not quiet and self.gated:
             self.raw.write('%s\t%d\t%s\tnot quiet\t%s\n' % (label, number, ' '.join(measurement), said))
             return None
@@ -108,25 +102,41 @@ class Bench:
         quiet = self.gated and len(values) >= QUIET_ROUNDS
         return Result(row, ratio, p25, p75, len(values), ('pass' if met else 'miss') if quiet else 'no verdict')
 
+    def judged(self, group, count):
+        with self.steady(group.sleeps):
+            done = self.rounds(group, count)
+        return [self.judge(row, done) for row in group.rows]
+
     def group(self, group, count):
         self.say(group.name)
-        done = self.rounds(group, count)
-        results = [self.judge(row, done) for row in group.rows]
+        results = self.judged(group, count)
+        if self.gated and any(r.verdict == 'no verdict' for r in results):
+            self.say(group.name + ', once more: the machine became another')
+            results = self.judged(group, count)
         if any(is_close_miss(r) for r in results):
             self.say(group.name + ', once more: a miss within the spread')
-            done = self.rounds(group, 2 * count)
-            results = [self.judge(row, done) for row in group.rows]
+            results = self.judged(group, 2 * count)
         return results
 
 
 def ratios(row, done):
-    best = min if row.sense == goals.LESS else max
-    values = []
-    for figures in done:
-        product, anchors = figures.get(row.product), [figures.get(m) for m in row.anchors]
-        if product and all(anchors) and all(a[1] for a in anchors):
-            values.append(product[1] / best(a[1] for a in anchors))
-    return values
+    """
+    Of each round in which both were quiet, against the anchor that is best over all rounds: the better of two figures of
+    one round would be the luckier one.
+    """
+    anchor = best_anchor(row, done)
+    pairs = [(figures.get(row.product), figures.get(anchor)) for figures in done] if anchor else []
+    return [product[1] / limit[1] for product, limit in pairs if product and limit and limit[1]]
+
+
+def best_anchor(row, done):
+    medians = {}
+    for anchor in row.anchors:
+        figures = [round[anchor][1] for round in done if round.get(anchor)]
+        if not figures:
+            return None
+        medians[anchor] = statistics.median(figures)
+    return (min if row.sense == goals.LESS else max)(medians, key=medians.get)
 
 
 def is_close_miss(result):
