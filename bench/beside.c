@@ -8,10 +8,9 @@
 #include <unistd.h>
 #include "bench/beside.h"
 
-const char *const beside_name[VARIANTS] = {
-	[OURS] = "this build", [PACKAGED] = "OFED as it comes",
-	[PACKAGED_QUIET] = "OFED with DAPL_DBG_TYPE=0"
-};
+const char *const beside_name[VARIANTS] = { [OURS] = "this build",
+					    [PACKAGED] = "OFED as it comes",
+					    [PACKAGED_QUIET] = "OFED with DAPL_DBG_TYPE=0" };
 
 static char build[PATH_MAX], folder[] = "/tmp/beside.XXXXXX", conf[sizeof(folder) + 16];
 
@@ -22,7 +21,7 @@ static bool find_build(void)
 	int i;
 
 	build[length < 0 ? 0 : length] = 0;
-	for (i = 0; i < 2; i++) {		/* from BUILD/bench/exact */
+	for (i = 0; i < 2; i++) { /* from BUILD/bench/exact */
 		slash = strrchr(build, '/');
 		if (!slash)
 			return false;
@@ -37,7 +36,9 @@ static bool write_conf(enum variant variant)
 
 	if (!file)
 		return false;
-	fprintf(file, "exact u2.0 nonthreadsafe default %s%slibdaplofa.so.2 dapl.2.0 \"127.0.0.1 0\" \"\"\n",
+	fprintf(file,
+		"exact u2.0 nonthreadsafe default %s%slibdaplofa.so.2 dapl.2.0 \"127.0.0.1 0\" "
+		"\"\"\n",
 		variant == OURS ? build : "", variant == OURS ? "/lib/" : "");
 	return !fclose(file);
 }

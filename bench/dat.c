@@ -11,7 +11,7 @@
 #include "bench/measure.h"
 
 #define QUEUE	1300
-#define TIMEOUT 120000000		/* us */
+#define TIMEOUT 120000000 /* us */
 
 static char soft[] = "ofa-v2-soft";
 
@@ -22,7 +22,7 @@ struct end {
 	DAT_EP_HANDLE ep;
 	DAT_LMR_HANDLE from_lmr, to_lmr;
 	DAT_LMR_TRIPLET from, to;
-	DAT_RMR_TRIPLET there;		/* the other's `from` */
+	DAT_RMR_TRIPLET there; /* the other's `from` */
 };
 
 struct found {
@@ -51,7 +51,8 @@ static inline void end_recv(struct end *end, unsigned count)
 	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 
 	while (count--)
-		must(dat_ep_post_recv(end->ep, 1, &end->to, cookie, DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS,
+		must(dat_ep_post_recv(end->ep, 1, &end->to, cookie, DAT_COMPLETION_DEFAULT_FLAG) ==
+			     DAT_SUCCESS,
 		     "dat_ep_post_recv");
 }
 
@@ -64,15 +65,17 @@ static inline void end_send(struct end *end, bool signaled)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = 2 };
 
-	must(dat_ep_post_send(end->ep, 1, &end->from, cookie, flags_of(signaled)) == DAT_SUCCESS, "dat_ep_post_send");
+	must(dat_ep_post_send(end->ep, 1, &end->from, cookie, flags_of(signaled)) == DAT_SUCCESS,
+	     "dat_ep_post_send");
 }
 
 static inline void end_rdma(struct end *end, bool read, bool signaled)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = 3 };
-	DAT_RETURN status = read ? dat_ep_post_rdma_read(end->ep, 1, &end->from, cookie, &end->there, flags_of(signaled))
-				 : dat_ep_post_rdma_write(end->ep, 1, &end->from, cookie, &end->there,
-							  flags_of(signaled));
+	DAT_RETURN status = read ? dat_ep_post_rdma_read(end->ep, 1, &end->from, cookie,
+							 &end->there, flags_of(signaled))
+				 : dat_ep_post_rdma_write(end->ep, 1, &end->from, cookie,
+							  &end->there, flags_of(signaled));
 
 	must(status == DAT_SUCCESS, "dat_ep_post_rdma");
 }
@@ -81,7 +84,8 @@ static inline void end_count(const DAT_EVENT *event, struct found *found)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 
-	must(event->event_number == DAT_DTO_COMPLETION_EVENT && data->status == DAT_DTO_SUCCESS, "a transfer");
+	must(event->event_number == DAT_DTO_COMPLETION_EVENT && data->status == DAT_DTO_SUCCESS,
+	     "a transfer");
 	if (data->user_cookie.as_64 == 1)
 		found->recvs++;
 	else
@@ -101,7 +105,8 @@ static inline void end_wait(struct end *end, struct found *found)
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	must(dat_evd_wait(end->transfers, DAT_TIMEOUT_INFINITE, 1, &event, &more) == DAT_SUCCESS, "dat_evd_wait");
+	must(dat_evd_wait(end->transfers, DAT_TIMEOUT_INFINITE, 1, &event, &more) == DAT_SUCCESS,
+	     "dat_evd_wait");
 	end_count(&event, found);
 }
 
@@ -122,7 +127,8 @@ static void evd_make(struct end *end, DAT_COUNT length, DAT_EVD_FLAGS flags, DAT
 	check(dat_evd_create(end->ia, length, DAT_HANDLE_NULL, flags, evd), "dat_evd_create");
 }
 
-static void lmr_make(struct end *end, DAT_LMR_HANDLE *lmr, DAT_LMR_TRIPLET *triplet, DAT_RMR_CONTEXT *key)
+static void lmr_make(struct end *end, DAT_LMR_HANDLE *lmr, DAT_LMR_TRIPLET *triplet,
+		     DAT_RMR_CONTEXT *key)
 {
 	const unsigned all = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
 			     DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
@@ -130,8 +136,10 @@ static void lmr_make(struct end *end, DAT_LMR_HANDLE *lmr, DAT_LMR_TRIPLET *trip
 
 	triplet->virtual_address = (DAT_VADDR)(uintptr_t)region.for_va;
 	triplet->segment_length = options.size;
-	check(dat_lmr_create(end->ia, DAT_MEM_TYPE_VIRTUAL, region, options.size, end->pz, (DAT_MEM_PRIV_FLAGS)all,
-			     DAT_VA_TYPE_VA, lmr, &triplet->lmr_context, key, NULL, NULL), "dat_lmr_create");
+	check(dat_lmr_create(end->ia, DAT_MEM_TYPE_VIRTUAL, region, options.size, end->pz,
+			     (DAT_MEM_PRIV_FLAGS)all, DAT_VA_TYPE_VA, lmr, &triplet->lmr_context,
+			     key, NULL, NULL),
+	      "dat_lmr_create");
 }
 
 /* DAPL_TEST_IA says of which device; without it, the software device. */
@@ -169,10 +177,12 @@ static void end_open(struct end *end, struct dat_name *name)
 	evd_make(end, 8, DAT_EVD_CR_FLAG, &end->requests);
 	lmr_make(end, &end->from_lmr, &end->from, &key);
 	lmr_make(end, &end->to_lmr, &end->to, &unused);
-	check(dat_ep_create(end->ia, end->pz, end->transfers, end->transfers, end->connections, &attr, &end->ep),
+	check(dat_ep_create(end->ia, end->pz, end->transfers, end->transfers, end->connections,
+			    &attr, &end->ep),
 	      "dat_ep_create");
 	name->memory = (DAT_RMR_TRIPLET){ .virtual_address = end->from.virtual_address,
-					  .segment_length = options.size, .rmr_context = key };
+					  .segment_length = options.size,
+					  .rmr_context = key };
 }
 
 static void end_connect(struct end *end, struct dat_name *names)
@@ -182,17 +192,21 @@ static void end_connect(struct end *end, struct dat_name *names)
 	DAT_EVENT event;
 
 	if (side)
-		check(dat_psp_create_any(end->ia, &names[1].port, end->requests, DAT_PSP_CONSUMER_FLAG, &psp),
+		check(dat_psp_create_any(end->ia, &names[1].port, end->requests,
+					 DAT_PSP_CONSUMER_FLAG, &psp),
 		      "dat_psp_create_any");
 	meet();
 	if (side) {
 		event = next(end->requests, DAT_CONNECTION_REQUEST_EVENT);
-		check(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, end->ep, 0, NULL),
+		check(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, end->ep, 0,
+				    NULL),
 		      "dat_cr_accept");
 	} else {
-		check(dat_ia_query(end->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), "dat_ia_query");
+		check(dat_ia_query(end->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL),
+		      "dat_ia_query");
 		check(dat_ep_connect(end->ep, attr.ia_address_ptr, names[1].port, TIMEOUT, 0, NULL,
-				     DAT_QOS_BEST_EFFORT, 0), "dat_ep_connect");
+				     DAT_QOS_BEST_EFFORT, 0),
+		      "dat_ep_connect");
 	}
 	next(end->connections, DAT_CONNECTION_EVENT_ESTABLISHED);
 	end->there = names[!side].memory;

@@ -19,7 +19,7 @@
 #include <infiniband/verbs.h>
 #include <dat2/dat_event_extensions.h>
 
-#define BATCHES	  41		/* of each, in turns; the lower quartile counts: the rest met other programs */
+#define BATCHES	  41 /* of each, in turns; the lower quartile counts: the rest met other programs */
 #define TRIPS	  200
 #define EVDS	  1000
 #define WITH_NEWS 10
@@ -73,8 +73,8 @@ static void report(const char *what, double *ours, double *reference, double lim
 /* ---- wake: two sides that sleep in turn ---- */
 
 struct side {
-	int fd;				/* to sleep on */
-	int other;			/* eventfd to write */
+	int fd;	   /* to sleep on */
+	int other; /* eventfd to write */
 	DAT_EVD_HANDLE conn, recv, request;
 	DAT_EP_HANDLE ep;
 	struct side *peer;
@@ -104,7 +104,8 @@ static void tell_eventfd(struct side *side)
 
 static void post(struct side *side)
 {
-	DO(dat_ep_post_recv(side->ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 }, DAT_COMPLETION_DEFAULT_FLAG));
+	DO(dat_ep_post_recv(side->ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 },
+			    DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 /* The loop of the manual: take all, arm, sleep if it may. */
@@ -128,7 +129,8 @@ static void tell_evd(struct side *side)
 {
 	DAT_EVENT event;
 
-	DO(dat_ep_post_send(side->ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 2 }, DAT_COMPLETION_SUPPRESS_FLAG));
+	DO(dat_ep_post_send(side->ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 2 },
+			    DAT_COMPLETION_SUPPRESS_FLAG));
 	dat_evd_dequeue(side->request, &event);
 }
 
@@ -191,8 +193,8 @@ static void connect_sides(struct side *a, struct side *b)
 	DO(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &requests));
 	DO(dat_psp_create_any(ia, &port, requests, DAT_PSP_CONSUMER_FLAG, &psp));
 	DO(dat_ia_query(ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
-	DO(dat_ep_connect(a->ep, attr.ia_address_ptr, port, DAT_TIMEOUT_INFINITE, 0, NULL, DAT_QOS_BEST_EFFORT,
-			  DAT_CONNECT_DEFAULT_FLAG));
+	DO(dat_ep_connect(a->ep, attr.ia_address_ptr, port, DAT_TIMEOUT_INFINITE, 0, NULL,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	event = next(requests);
 	DO(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, b->ep, 0, NULL));
 	next(a->conn);
@@ -211,8 +213,11 @@ static void measure_wake(void)
 	side_open(&a, &b, pz);
 	side_open(&b, &a, pz);
 	connect_sides(&a, &b);
-	x = (struct side){ .fd = eventfd(0, EFD_NONBLOCK), .other = eventfd(0, EFD_NONBLOCK), .peer = &y,
-			   .wait = wait_eventfd, .tell = tell_eventfd };
+	x = (struct side){ .fd = eventfd(0, EFD_NONBLOCK),
+			   .other = eventfd(0, EFD_NONBLOCK),
+			   .peer = &y,
+			   .wait = wait_eventfd,
+			   .tell = tell_eventfd };
 	must(x.fd >= 0 && x.other >= 0, "eventfd");
 	y = x;
 	y.fd = x.other;
@@ -221,7 +226,8 @@ static void measure_wake(void)
 		reference[i] = trips(&x);
 		ours[i] = trips(&a);
 	}
-	report("wake-up through the descriptor of an EVD / eventfd with poll", ours, reference, 1.3);
+	report("wake-up through the descriptor of an EVD / eventfd with poll", ours, reference,
+	       1.3);
 }
 
 /* ---- poll: many queues at once ---- */
@@ -273,7 +279,8 @@ static void measure_poll(void)
 		reference[i] = poll_by_hand(cqs);
 		ours[i] = poll_cno(cno);
 	}
-	report("DAT_CNO_POLL of 1000 EVDs, 10 with events / 1000 calls of ibv_poll_cq", ours, reference, 2);
+	report("DAT_CNO_POLL of 1000 EVDs, 10 with events / 1000 calls of ibv_poll_cq", ours,
+	       reference, 2);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 #include "bench/beside.h"
 #include "bench/exact_step.h"
 
-enum { MET, MISSED, NOT_MEASURED };	/* how the program ends */
+enum { MET, MISSED, NOT_MEASURED }; /* how the program ends */
 
 /* Instructions of ours over those of the reference, at most. */
 static const struct {
@@ -36,10 +36,10 @@ static const struct {
 };
 
 /* Of the event extension, which the packaged libraries do not have. */
-#define BATCH_LIMIT 0.50	/* of what as many single dequeues take */
+#define BATCH_LIMIT 0.50 /* of what as many single dequeues take */
 #define ARM_LIMIT   100u
 
-#define LOCKED_LIMIT 1u
+#define LOCKED_LIMIT	   1u
 #define SYSTEM_CALLS_LIMIT 0u
 
 static struct exact_run runs[VARIANTS];
@@ -53,8 +53,8 @@ static bool is_sound(enum variant variant)
 	bool ours = variant == OURS;
 	int calls = ours ? EXACT_CALLS : EXACT_PLAIN, i;
 
-	if (beside_is_of_build(run->registry) != ours || beside_is_of_build(run->provider) != ours ||
-	    !beside_is_of_build(run->driver)) {
+	if (beside_is_of_build(run->registry) != ours ||
+	    beside_is_of_build(run->provider) != ours || !beside_is_of_build(run->driver)) {
 		fprintf(stderr, "exact: not the libraries that were meant: %s, %s, %s\n",
 			run->registry, run->provider, run->driver);
 		return false;
@@ -77,8 +77,7 @@ static bool run_all(void)
 	for (variant = OURS; variant < VARIANTS; variant++) {
 		if (!beside_set(variant) || !exact_run(client, "exact", &runs[variant]) ||
 		    !is_sound(variant)) {
-			fprintf(stderr, "exact: no figures of %s\n",
-				beside_name[variant]);
+			fprintf(stderr, "exact: no figures of %s\n", beside_name[variant]);
 			return false;
 		}
 	}
@@ -167,9 +166,10 @@ static void print_events(int *end)
 {
 	print_batch(EXACT_BATCH_SENT, EXACT_QUEUED_SENT, end);
 	print_batch(EXACT_BATCH_RECEIVED, EXACT_QUEUED_RECEIVED, end);
-	print_most("EV", EXACT_ARM, "instructions beside the device's", INSTRUCTIONS, ARM_LIMIT, end);
-	print_most("EV", EXACT_ARM_AGAIN, "instructions beside the device's", INSTRUCTIONS, ARM_LIMIT,
+	print_most("EV", EXACT_ARM, "instructions beside the device's", INSTRUCTIONS, ARM_LIMIT,
 		   end);
+	print_most("EV", EXACT_ARM_AGAIN, "instructions beside the device's", INSTRUCTIONS,
+		   ARM_LIMIT, end);
 }
 
 static void print_spread(int call)
@@ -181,8 +181,7 @@ static void print_spread(int call)
 		is = SPREAD(variant, call, instructions);
 		if (is.least != is.most)
 			printf("# %s, %s: %u instructions, between %u and %u\n", rows[call].call,
-			       beside_name[variant], is.median,
-			       is.least, is.most);
+			       beside_name[variant], is.median, is.least, is.most);
 	}
 }
 
@@ -200,11 +199,11 @@ static int print_all(void)
 	}
 	print_events(&end);
 	for (call = 0; call < EXACT_CALLS; call++)
-		print_most("G14", call, "locked instructions",
-			   offsetof(struct exact_count, locked), LOCKED_LIMIT, &end);
+		print_most("G14", call, "locked instructions", offsetof(struct exact_count, locked),
+			   LOCKED_LIMIT, &end);
 	for (call = 0; call < EXACT_CALLS; call++)
-		print_most("G11", call, "system calls",
-			   offsetof(struct exact_count, system_calls), SYSTEM_CALLS_LIMIT, &end);
+		print_most("G11", call, "system calls", offsetof(struct exact_count, system_calls),
+			   SYSTEM_CALLS_LIMIT, &end);
 	for (call = 0; call < EXACT_CALLS; call++)
 		print_spread(call);
 	printf("# %s\n", end == MET ? "all goals met" : "goals MISSED");

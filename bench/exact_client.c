@@ -11,9 +11,9 @@
 #include "bench/exact_pair.h"
 
 #define WARM_UP 40
-#define WANTED  96		/* of each call, that did what was meant */
-#define TRIES   2000
-#define SECONDS 1000000u	/* of DAT_TIMEOUT */
+#define WANTED	96 /* of each call, that did what was meant */
+#define TRIES	2000
+#define SECONDS 1000000u /* of DAT_TIMEOUT */
 
 static struct pair pair;
 static DAT_EVENT event;
@@ -22,9 +22,11 @@ static const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
 static bool marking;
 
 /* Counts one call. Through a pointer: what links the program with the library is not counted. */
-#define COUNTED(which, function, expected, ...) \
-	counted_end(which, (counted_begin(which, (uint64_t)(uintptr_t)(function)), \
-			    (function)(__VA_ARGS__)), expected)
+#define COUNTED(which, function, expected, ...)                             \
+	counted_end(which,                                                  \
+		    (counted_begin(which, (uint64_t)(uintptr_t)(function)), \
+		     (function)(__VA_ARGS__)),                              \
+		    expected)
 
 static unsigned good[EXACT_CALLS];
 

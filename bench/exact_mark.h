@@ -6,13 +6,23 @@
 #include <stdint.h>
 
 enum exact_call {
-	EXACT_POST_RECV, EXACT_POST_SEND, EXACT_POST_WRITE, EXACT_POST_READ,
-	EXACT_DEQUEUE_SENT, EXACT_DEQUEUE_RECEIVED, EXACT_DEQUEUE_EMPTY,
-	EXACT_WAIT_SENT, EXACT_WAIT_RECEIVED,
-	EXACT_PLAIN,			/* so many that every provider has; then the event extension: */
-	EXACT_QUEUED_SENT = EXACT_PLAIN, EXACT_QUEUED_RECEIVED,	/* one dequeue of EXACT_BATCH */
-	EXACT_BATCH_SENT, EXACT_BATCH_RECEIVED,			/* all of them in one */
-	EXACT_ARM, EXACT_ARM_AGAIN,
+	EXACT_POST_RECV,
+	EXACT_POST_SEND,
+	EXACT_POST_WRITE,
+	EXACT_POST_READ,
+	EXACT_DEQUEUE_SENT,
+	EXACT_DEQUEUE_RECEIVED,
+	EXACT_DEQUEUE_EMPTY,
+	EXACT_WAIT_SENT,
+	EXACT_WAIT_RECEIVED,
+	/* so many that every provider has; then the event extension: */
+	EXACT_PLAIN,
+	EXACT_QUEUED_SENT = EXACT_PLAIN,
+	EXACT_QUEUED_RECEIVED, /* one dequeue of EXACT_BATCH */
+	EXACT_BATCH_SENT,
+	EXACT_BATCH_RECEIVED, /* all of them in one */
+	EXACT_ARM,
+	EXACT_ARM_AGAIN,
 	EXACT_CALLS
 };
 
@@ -20,7 +30,7 @@ enum exact_call {
 
 /* The next call of the function at `what` is counted as `which`; and then: it did what was meant (1) or not (0). */
 #define EXACT_RESULT 0x1000u
-#define EXACT_DONE   0x1001u		/* nothing follows */
+#define EXACT_DONE   0x1001u /* nothing follows */
 
 static inline void exact_mark(uint64_t which, uint64_t what)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "bench/exact_pair.h"
 
-#define SECONDS 1000000u	/* of DAT_TIMEOUT */
+#define SECONDS 1000000u /* of DAT_TIMEOUT */
 
 static uint64_t from, to;
 
@@ -73,7 +73,8 @@ static void connect_them(struct pair *pair)
 
 	MUST(dat_ia_query(pair->ia, NULL, DAT_IA_FIELD_ALL, &ia, 0, NULL));
 	for (port = 45000; DAT_GET_TYPE(status) == DAT_CONN_QUAL_IN_USE && port < 46000; port++)
-		status = dat_psp_create(pair->ia, port, pair->requests, DAT_PSP_CONSUMER_FLAG, &psp);
+		status =
+			dat_psp_create(pair->ia, port, pair->requests, DAT_PSP_CONSUMER_FLAG, &psp);
 	must(status, "dat_psp_create");
 	MUST(dat_ep_connect(pair->active, ia.ia_address_ptr, port - 1, 20 * SECONDS, 0, NULL,
 			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
@@ -106,10 +107,10 @@ void pair_open(struct pair *pair, const char *ia)
 	pair->remote.rmr_context = region(pair, &to, &pair->landing);
 	pair->remote.virtual_address = pair->landing.virtual_address;
 	pair->remote.segment_length = pair->landing.segment_length;
-	MUST(dat_ep_create(pair->ia, pair->pz, pair->received, pair->sent, pair->connections,
-			   &attr, &pair->active));
-	MUST(dat_ep_create(pair->ia, pair->pz, pair->received, pair->sent, pair->connections,
-			   &attr, &pair->passive));
+	MUST(dat_ep_create(pair->ia, pair->pz, pair->received, pair->sent, pair->connections, &attr,
+			   &pair->active));
+	MUST(dat_ep_create(pair->ia, pair->pz, pair->received, pair->sent, pair->connections, &attr,
+			   &pair->passive));
 	connect_them(pair);
 }
 

@@ -5,14 +5,14 @@
 
 #include <dat2/udat.h>
 
-#define PAIR_DEPTH 64		/* posts of either side that fit */
+#define PAIR_DEPTH 64 /* posts of either side that fit */
 
 struct pair {
 	DAT_IA_HANDLE ia;
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE async, requests, connections, sent, received;
 	DAT_EP_HANDLE active, passive;
-	DAT_LMR_TRIPLET local, landing;	/* 8 bytes each */
+	DAT_LMR_TRIPLET local, landing; /* 8 bytes each */
 	DAT_RMR_TRIPLET remote;		/* of the landing */
 };
 

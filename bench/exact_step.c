@@ -13,15 +13,15 @@
 #include "bench/exact_step.h"
 #include "bench/exact_text.h"
 
-#define INT3 0xcc
-#define FAR_FROM_CALL 64	/* steps from a mark to the call that it announces, at most */
+#define INT3	      0xcc
+#define FAR_FROM_CALL 64 /* steps from a mark to the call that it announces, at most */
 
 struct stepper {
 	pid_t pid;
 	int status;
 	struct texts texts;
 	struct exact_run *run;
-	int pending;			/* the call that waits for its result; -1: none */
+	int pending; /* the call that waits for its result; -1: none */
 	struct exact_count count;
 };
 
@@ -207,8 +207,9 @@ static bool follow(struct stepper *self)
 			return false;
 		if (regs.rax == EXACT_DONE)
 			return true;
-		if (regs.rax == EXACT_RESULT ? !result(self, regs.rbx) :
-		    regs.rax >= EXACT_CALLS ? !refuse("an unknown mark") : !count_call(self, &regs))
+		if (regs.rax == EXACT_RESULT  ? !result(self, regs.rbx)
+		    : regs.rax >= EXACT_CALLS ? !refuse("an unknown mark")
+					      : !count_call(self, &regs))
 			return false;
 	}
 }

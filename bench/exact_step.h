@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include "bench/exact_mark.h"
 
-#define EXACT_CALLS_KEPT 96		/* of each kind; no figure comes from fewer; whole batches */
+#define EXACT_CALLS_KEPT 96 /* of each kind; no figure comes from fewer; whole batches */
 
 /* Of one call, from the entry of the function to its return, without what the verbs driver did in it. */
 struct exact_count {
@@ -16,7 +16,7 @@ struct exact_count {
 struct exact_run {
 	unsigned counted[EXACT_CALLS];
 	struct exact_count calls[EXACT_CALLS][EXACT_CALLS_KEPT];
-	char registry[256], provider[256], driver[256];	/* the files that were mapped */
+	char registry[256], provider[256], driver[256]; /* the files that were mapped */
 };
 
 /*

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "bench/exact_text.h"
 
-#define LONGEST 15		/* bytes of an instruction */
+#define LONGEST 15 /* bytes of an instruction */
 
 static bool begins(const char *path, const char *name)
 {
@@ -27,8 +27,7 @@ static bool copy(struct text *text, int memory)
 	size_t size = text->end - text->start;
 
 	text->bytes = calloc(1, size + LONGEST);
-	return text->bytes &&
-	       pread(memory, text->bytes, size, (off_t)text->start) == (ssize_t)size;
+	return text->bytes && pread(memory, text->bytes, size, (off_t)text->start) == (ssize_t)size;
 }
 
 static bool add(struct texts *texts, const char *line, int memory)
@@ -115,14 +114,14 @@ struct instruction text_decode(const struct text *text, uint64_t address)
 		else if (!strchr("\x2e\x36\x3e\x26\x64\x65\x66\x67", *byte) || !*byte)
 			break;
 	}
-	if ((*byte & 0xf0) == 0x40)		/* REX */
+	if ((*byte & 0xf0) == 0x40) /* REX */
 		byte++;
 	if ((*byte == 0x86 || *byte == 0x87) && byte[1] < 0xc0)
-		is.locked = true;		/* xchg with memory */
+		is.locked = true; /* xchg with memory */
 	is.system_call = *byte == 0x0f && (byte[1] == 0x05 || byte[1] == 0x34);
 	is.system_call |= *byte == 0xcd && byte[1] == 0x80;
-	is.repeated = repeat && ((*byte >= 0xa4 && *byte <= 0xa7) ||
-				 (*byte >= 0xaa && *byte <= 0xaf) ||
-				 (*byte >= 0x6c && *byte <= 0x6f));
+	is.repeated =
+		repeat && ((*byte >= 0xa4 && *byte <= 0xa7) || (*byte >= 0xaa && *byte <= 0xaf) ||
+			   (*byte >= 0x6c && *byte <= 0x6f));
 	return is;
 }

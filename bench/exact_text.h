@@ -11,7 +11,7 @@
 struct text {
 	uint64_t start, end;
 	unsigned char *bytes;
-	bool driver;			/* of libibverbs, librdmacm or a device's library */
+	bool driver; /* of libibverbs, librdmacm or a device's library */
 	char path[256];
 };
 
@@ -29,9 +29,9 @@ const struct text *texts_at(const struct texts *texts, uint64_t address);
 const char *texts_file(const struct texts *texts, const char *name);
 
 struct instruction {
-	bool locked;		/* a lock prefix, or xchg with memory, which has it built in */
+	bool locked; /* a lock prefix, or xchg with memory, which has it built in */
 	bool system_call;
-	bool repeated;		/* a string instruction: each round of it is a step */
+	bool repeated; /* a string instruction: each round of it is a step */
 };
 
 struct instruction text_decode(const struct text *text, uint64_t address);

@@ -13,14 +13,14 @@
 #include <rdma/fi_rma.h>
 #include "bench/measure.h"
 
-#define DEPTH 16u
+#define DEPTH	       16u
 #define NAME_MAX_BYTES 256u
 
 /* What each side tells the other. */
 struct told {
 	unsigned char name[NAME_MAX_BYTES];
 	uint64_t address, key;
-	_Alignas(LINE) atomic_bool over;	/* of side 0: nothing comes any more */
+	_Alignas(LINE) atomic_bool over; /* of side 0: nothing comes any more */
 };
 
 struct peer {
@@ -45,7 +45,8 @@ static struct fi_info *look_up(void)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	hints->fabric_attr->prov_name = strdup("shm");
-	must(!fi_getinfo(FI_VERSION(1, 9), NULL, NULL, 0, hints, &info), "no provider for shared memory");
+	must(!fi_getinfo(FI_VERSION(1, 9), NULL, NULL, 0, hints, &info),
+	     "no provider for shared memory");
 	fi_freeinfo(hints);
 	return info;
 }
@@ -64,8 +65,9 @@ static void peer_open(struct peer *peer, struct fi_info *info)
 	must(!fi_enable(peer->ep), "fi_enable");
 	peer->memory = buffer(options.size);
 	must(!fi_mr_reg(peer->domain, peer->memory, options.size,
-			FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0, (uint64_t)side + 1, 0, &peer->mr,
-			NULL), "fi_mr_reg");
+			FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+			(uint64_t)side + 1, 0, &peer->mr, NULL),
+	     "fi_mr_reg");
 }
 
 static void peer_meet(struct peer *peer, const struct fi_info *info)
@@ -78,7 +80,8 @@ static void peer_meet(struct peer *peer, const struct fi_info *info)
 	mine->address = info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)peer->memory : 0;
 	mine->key = fi_mr_key(peer->mr);
 	meet();
-	must(fi_av_insert(peer->av, peer->theirs->name, 1, &peer->there, 0, NULL) == 1, "fi_av_insert");
+	must(fi_av_insert(peer->av, peer->theirs->name, 1, &peer->there, 0, NULL) == 1,
+	     "fi_av_insert");
 	meet();
 }
 
@@ -97,10 +100,10 @@ static void start(struct peer *peer, bool read, unsigned *done)
 	ssize_t error;
 
 	for (;;) {
-		error = read ? fi_read(peer->ep, peer->memory, options.size, fi_mr_desc(peer->mr), peer->there,
-				       to->address, to->key, NULL)
-			     : fi_write(peer->ep, peer->memory, options.size, fi_mr_desc(peer->mr), peer->there,
-					to->address, to->key, NULL);
+		error = read ? fi_read(peer->ep, peer->memory, options.size, fi_mr_desc(peer->mr),
+				       peer->there, to->address, to->key, NULL)
+			     : fi_write(peer->ep, peer->memory, options.size, fi_mr_desc(peer->mr),
+					peer->there, to->address, to->key, NULL);
 		if (error != -FI_EAGAIN)
 			break;
 		*done += reap(peer);
@@ -132,14 +135,17 @@ static void check(const struct peer *peer, bool read)
 {
 	uint8_t expected = read ? 2 : 1;
 
-	must(peer->memory[0] == expected && peer->memory[options.size - 1] == expected, "the bytes were not moved");
+	must(peer->memory[0] == expected && peer->memory[options.size - 1] == expected,
+	     "the bytes were not moved");
 }
 
 /* Its files in /dev/shm go with the endpoint. */
 static void peer_close(struct peer *peer, struct fi_info *info)
 {
 	must(!fi_close(&peer->ep->fid) && !fi_close(&peer->mr->fid) && !fi_close(&peer->cq->fid) &&
-	     !fi_close(&peer->av->fid) && !fi_close(&peer->domain->fid) && !fi_close(&peer->fabric->fid), "fi_close");
+		     !fi_close(&peer->av->fid) && !fi_close(&peer->domain->fid) &&
+		     !fi_close(&peer->fabric->fid),
+	     "fi_close");
 	fi_freeinfo(info);
 }
 

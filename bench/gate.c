@@ -11,14 +11,14 @@
 #include "bench/measure.h"
 
 #define WATCH_NS 12000000u
-#define GAP_NS	 2000u			/* between two looks at the clock: somebody else ran */
+#define GAP_NS	 2000u /* between two looks at the clock: somebody else ran */
 #define PIECES	 15u
-#define STEPS	 20000u			/* of a piece, some 50 us */
-#define LINES	 100u			/* to and fro, of a piece */
+#define STEPS	 20000u /* of a piece, some 50 us */
+#define LINES	 100u	/* to and fro, of a piece */
 
 struct watch {
 	_Alignas(LINE) _Atomic(uint64_t) lost;
-	double both;			/* ns of a piece */
+	double both; /* ns of a piece */
 	_Alignas(LINE) _Atomic(uint32_t) line;
 };
 
@@ -108,7 +108,8 @@ int main(int argc, char **argv)
 		uint64_t lost = atomic_load(&w[0].lost), lost1 = atomic_load(&w[1].lost);
 
 		slower = &w[w[0].both < w[1].both];
-		printf("%.2f %.2f %.2f %.1f\n", 1e2 * (double)(lost > lost1 ? lost : lost1) / WATCH_NS, w->both / alone,
+		printf("%.2f %.2f %.2f %.1f\n",
+		       1e2 * (double)(lost > lost1 ? lost : lost1) / WATCH_NS, w->both / alone,
 		       slower->both / 1e3, line);
 	}
 	measure_end();

@@ -14,7 +14,7 @@
 
 #define ROUNDS 700
 
-enum { MET, MISSED, NOT_MEASURED };	/* how the program ends */
+enum { MET, MISSED, NOT_MEASURED }; /* how the program ends */
 
 struct client {
 	pid_t pid;
@@ -76,7 +76,7 @@ static bool run(struct client *clients)
 
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < 6; i++) {
-			of = (i + round) % 2;		/* now the one begins, now the other */
+			of = (i + round) % 2; /* now the one begins, now the other */
 			if (write(clients[of].ask, &letters[i / 2], 1) != 1 ||
 			    !receive(&clients[of], &value))
 				return false;
@@ -90,16 +90,16 @@ static bool run(struct client *clients)
 static int print(const struct client *clients, int which, const char *what, double limit)
 {
 	/* the same code in both */
-	double stub = clients[0].best[2] < clients[1].best[2] ? clients[0].best[2] :
-								clients[1].best[2];
+	double stub =
+		clients[0].best[2] < clients[1].best[2] ? clients[0].best[2] : clients[1].best[2];
 	double ours = clients[0].best[which] - stub, theirs = clients[1].best[which] - stub;
 
 	if (ours <= 0 || theirs <= 0) {
 		fprintf(stderr, "layer: the stub takes longer than all\n");
 		return NOT_MEASURED;
 	}
-	printf("G15\t%s: ns above the stub, OFED as it comes\t%.1f\t%.1f\t%.2f\t%.2f\t%s\n", what, ours,
-	       theirs, ours / theirs, limit, ours / theirs <= limit ? "met" : "MISSED");
+	printf("G15\t%s: ns above the stub, OFED as it comes\t%.1f\t%.1f\t%.2f\t%.2f\t%s\n", what,
+	       ours, theirs, ours / theirs, limit, ours / theirs <= limit ? "met" : "MISSED");
 	return ours / theirs <= limit ? MET : MISSED;
 }
 
@@ -121,8 +121,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "layer: could not be measured\n");
 		return NOT_MEASURED;
 	}
-	printf("# the stub alone: %.1f and %.1f ns a message; best of %d batches\n", clients[0].best[2],
-	       clients[1].best[2], ROUNDS);
+	printf("# the stub alone: %.1f and %.1f ns a message; best of %d batches\n",
+	       clients[0].best[2], clients[1].best[2], ROUNDS);
 	dequeue = print(clients, 0, "recv + send + 2 dequeue", 0.60);
 	wait = print(clients, 1, "recv + send + 2 wait", 0.40);
 	if (dequeue == NOT_MEASURED || wait == NOT_MEASURED)

@@ -12,8 +12,8 @@
 #include "bench/exact_pair.h"
 #include "bench/layer_stub.h"
 
-#define MESSAGES 100		/* a batch: 400 calls */
-#define SECONDS 1000000u	/* of DAT_TIMEOUT */
+#define MESSAGES 100	  /* a batch: 400 calls */
+#define SECONDS	 1000000u /* of DAT_TIMEOUT */
 
 static struct pair pair;
 static DAT_EVENT event;
@@ -31,7 +31,8 @@ static void post(void)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = 7 };
 
-	must_be(dat_ep_post_recv(pair.passive, 1, &pair.landing, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	must_be(dat_ep_post_recv(pair.passive, 1, &pair.landing, cookie,
+				 DAT_COMPLETION_DEFAULT_FLAG));
 	must_be(dat_ep_post_send(pair.active, 1, &pair.local, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
@@ -94,9 +95,9 @@ int main(int argc, char **argv)
 	}
 	find_stub();
 	pair_open(&pair, argv[1]);
-	by_wait();				/* over the device: the stub learns of both ends */
+	by_wait(); /* over the device: the stub learns of both ends */
 	stub_on(true);
-	do {					/* the first answer says that it is ready */
+	do { /* the first answer says that it is ready */
 		if (write(STDOUT_FILENO, &answer, sizeof(answer)) != sizeof(answer))
 			return 2;
 		if (read(STDIN_FILENO, &letter, 1) != 1)

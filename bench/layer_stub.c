@@ -83,7 +83,8 @@ void layer_stub_message(void)
 {
 	struct ibv_sge sge = { .length = 8 };
 	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
-	struct ibv_send_wr send = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad_send;
+	struct ibv_send_wr send = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND },
+			   *bad_send;
 	struct ibv_wc wc;
 
 	ibv_post_recv(last_receiver, &recv, &bad_recv);

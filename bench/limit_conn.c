@@ -152,11 +152,13 @@ int main(int argc, char **argv)
 		fail("no such test");
 	must(BATCH % options.outstanding == 0, "-o does not divide the batch");
 	name.sun_family = AF_UNIX;
-	name_size = (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
-		"bench-%d", side ? (int)getpid() : (int)other));
+	name_size = (socklen_t)(sizeof(sa_family_t) + 1 +
+				(size_t)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+						 "bench-%d", side ? (int)getpid() : (int)other));
 	if (side) {
 		listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-		must(listener >= 0 && !bind(listener, (struct sockaddr *)&name, name_size) && !listen(listener, 128),
+		must(listener >= 0 && !bind(listener, (struct sockaddr *)&name, name_size) &&
+			     !listen(listener, 128),
 		     "listen");
 	}
 	meet();

@@ -10,7 +10,8 @@
 
 static void copies(bool write, uint8_t *from, uint64_t there)
 {
-	struct iovec mine = { from, options.size }, theirs = { (void *)(uintptr_t)there, options.size };
+	struct iovec mine = { from, options.size },
+		     theirs = { (void *)(uintptr_t)there, options.size };
 	unsigned n = batch_messages();
 
 	for (unsigned batch = 0; batch < options.batches; batch++) {
@@ -36,7 +37,7 @@ static void memcpies(const uint8_t *from)
 
 		for (unsigned i = 0; i < n; i++) {
 			memcpy(to, from, options.size);
-			atomic_signal_fence(memory_order_seq_cst);	/* each one counts */
+			atomic_signal_fence(memory_order_seq_cst); /* each one counts */
 		}
 		figure((double)options.size * n * 1e3 / (double)(now_ns() - begin));
 	}

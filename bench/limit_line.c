@@ -21,8 +21,8 @@ struct cell {
 	_Atomic(uint32_t) asleep;
 };
 
-static struct cell *cells;		/* one written by each side */
-static int fds[2];			/* an eventfd read by each side */
+static struct cell *cells; /* one written by each side */
+static int fds[2];	   /* an eventfd read by each side */
 
 static void wait_spin(uint32_t value)
 {

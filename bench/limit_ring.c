@@ -8,17 +8,17 @@
 #include <string.h>
 #include "bench/measure.h"
 
-#define POSTS 1024u
-#define SIGNALED 16u			/* of a stream, each so many sends make a completion */
+#define POSTS	 1024u
+#define SIGNALED 16u /* of a stream, each so many sends make a completion */
 
-struct slot {				/* one line or more */
-	_Atomic(uint64_t) head;		/* length:32 | number:32, with which the rest is there */
+struct slot {			/* one line or more */
+	_Atomic(uint64_t) head; /* length:32 | number:32, with which the rest is there */
 	uint64_t what;
 	uint8_t data[];
 };
 
 struct ring {
-	_Alignas(LINE) _Atomic(uint32_t) taken;	/* written by the receiver, now and then */
+	_Alignas(LINE) _Atomic(uint32_t) taken; /* written by the receiver, now and then */
 	_Alignas(LINE) uint8_t slots[];
 };
 
@@ -36,12 +36,12 @@ struct posted {
 
 static struct {
 	struct ring *out, *in;
-	uint32_t stride, slots;		/* bytes of a slot; in a ring */
+	uint32_t stride, slots; /* bytes of a slot; in a ring */
 	uint32_t sent, sent_at, taken_seen;
 	uint32_t received, received_at, given;
-	struct posted posts[POSTS];	/* receives */
+	struct posted posts[POSTS]; /* receives */
 	uint32_t posted;
-	struct completion done[POSTS];	/* sends */
+	struct completion done[POSTS]; /* sends */
 	uint32_t done_in, done_out;
 } q;
 

@@ -13,12 +13,12 @@
 #include "bench/measure.h"
 
 #define DEPTH 64u
-#define PIECE 32768u			/* of the ring: one side copies in while the other copies out */
+#define PIECE 32768u /* of the ring: one side copies in while the other copies out */
 
 enum way { VMW, VMR, BOUNCE };
 
-struct entry {				/* a posted receive, or a message */
-	_Alignas(LINE) _Atomic(uint64_t) head;	/* length:32 | number:32 */
+struct entry {				       /* a posted receive, or a message */
+	_Alignas(LINE) _Atomic(uint64_t) head; /* length:32 | number:32 */
 	uint64_t addr;
 };
 
@@ -26,9 +26,10 @@ struct entry {				/* a posted receive, or a message */
 struct half {
 	struct entry posts[DEPTH];
 	struct entry messages[DEPTH];
-	_Alignas(LINE) _Atomic(uint32_t) done;	/* vmr: messages whose sender's buffer is free again */
-	_Alignas(LINE) _Atomic(uint64_t) filled;	/* bounce: bytes put into the own ring */
-	_Alignas(LINE) _Atomic(uint64_t) emptied;	/* bytes taken out of the other's */
+	/* vmr: messages whose sender's buffer is free again */
+	_Alignas(LINE) _Atomic(uint32_t) done;
+	_Alignas(LINE) _Atomic(uint64_t) filled;  /* bounce: bytes put into the own ring */
+	_Alignas(LINE) _Atomic(uint64_t) emptied; /* bytes taken out of the other's */
 };
 
 static struct half *mine, *theirs;
@@ -65,7 +66,9 @@ static void ring_put(const uint8_t *from, uint32_t length)
 		if (part > options.ring - (filled & mask))
 			part = (uint32_t)(options.ring - (filled & mask));
 		while (filled + part > filled_limit)
-			filled_limit = atomic_load_explicit(&theirs->emptied, memory_order_acquire) + options.ring;
+			filled_limit =
+				atomic_load_explicit(&theirs->emptied, memory_order_acquire) +
+				options.ring;
 		memcpy(ring_out + (filled & mask), from, part);
 		filled += part;
 		atomic_store_explicit(&mine->filled, filled, memory_order_release);
@@ -91,7 +94,8 @@ static void ring_take(uint8_t *to, uint32_t length)
 /* The next message, into the receive that the other side posted for it. */
 static inline __attribute__((always_inline)) void send(enum way way, uint8_t *from, uint32_t size)
 {
-	struct entry *receive = &theirs->posts[++sent % DEPTH], *message = &mine->messages[sent % DEPTH];
+	struct entry *receive = &theirs->posts[++sent % DEPTH],
+		     *message = &mine->messages[sent % DEPTH];
 	struct iovec here = { from, size }, there;
 	uint32_t room;
 
@@ -100,7 +104,8 @@ static inline __attribute__((always_inline)) void send(enum way way, uint8_t *fr
 	must(size <= room, "a buffer too small");
 	if (way == VMW) {
 		there = (struct iovec){ (void *)(uintptr_t)receive->addr, size };
-		must(process_vm_writev(other, &here, 1, &there, 1, 0) == (ssize_t)size, "process_vm_writev");
+		must(process_vm_writev(other, &here, 1, &there, 1, 0) == (ssize_t)size,
+		     "process_vm_writev");
 	}
 	put(message, sent, from, size);
 	if (way == BOUNCE)
@@ -118,7 +123,8 @@ static inline __attribute__((always_inline)) void receive(enum way way, uint8_t 
 	if (way == VMR) {
 		here = (struct iovec){ to, size };
 		there = (struct iovec){ (void *)(uintptr_t)message->addr, size };
-		must(process_vm_readv(other, &here, 1, &there, 1, 0) == (ssize_t)size, "process_vm_readv");
+		must(process_vm_readv(other, &here, 1, &there, 1, 0) == (ssize_t)size,
+		     "process_vm_readv");
 		atomic_store_explicit(&mine->done, received, memory_order_release);
 	} else if (way == BOUNCE) {
 		ring_take(to, size);
@@ -148,14 +154,15 @@ static inline __attribute__((always_inline)) void latency(enum way way, uint8_t 
 			send(way, from, (uint32_t)options.size);
 			if (!side)
 				receive(way, to);
-			await_done(way, side);	/* the last one is told by the next message */
+			await_done(way, side); /* the last one is told by the next message */
 		}
 		figure(half_round_trip(begin, n));
 	}
 	await_done(way, 0);
 }
 
-static inline __attribute__((always_inline)) void bandwidth(enum way way, uint8_t *from, uint8_t *to)
+static inline __attribute__((always_inline)) void bandwidth(enum way way, uint8_t *from,
+							    uint8_t *to)
 {
 	unsigned n = batch_messages();
 
@@ -176,7 +183,8 @@ static inline __attribute__((always_inline)) void bandwidth(enum way way, uint8_
 		await_done(way, 0);
 }
 
-static inline __attribute__((always_inline)) bool run(enum way way, const char *name, uint8_t *from, uint8_t *to)
+static inline __attribute__((always_inline)) bool run(enum way way, const char *name, uint8_t *from,
+						      uint8_t *to)
 {
 	if (!strncmp(options.test, "lat-", 4) && !strcmp(options.test + 4, name))
 		latency(way, from, to);
@@ -192,7 +200,8 @@ int main(int argc, char **argv)
 	uint8_t *from, *to, *rings;
 
 	measure_begin(argc, argv, 2 * sizeof(struct half) + (2 << 20));
-	must(options.size && options.ring <= 1 << 20 && !(options.ring & (options.ring - 1)), "no such size");
+	must(options.size && options.ring <= 1 << 20 && !(options.ring & (options.ring - 1)),
+	     "no such size");
 	mine = (struct half *)shared + side;
 	theirs = (struct half *)shared + !side;
 	rings = (uint8_t *)shared + 2 * sizeof(struct half);
@@ -204,7 +213,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < DEPTH / 2; i++)
 		post_recv(to, (uint32_t)options.size);
 	meet();
-	if (!run(VMW, "vmw", from, to) && !run(VMR, "vmr", from, to) && !run(BOUNCE, "bounce", from, to))
+	if (!run(VMW, "vmw", from, to) && !run(VMR, "vmr", from, to) &&
+	    !run(BOUNCE, "bounce", from, to))
 		fail("no such test");
 	measure_end();
 }

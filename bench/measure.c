@@ -14,19 +14,21 @@
 #include <unistd.h>
 #include "bench/measure.h"
 
-#define LIMIT		 600	/* seconds */
+#define LIMIT		 600 /* seconds */
 #define WARM_UP(batches) ((batches) / 5 + 1)
 
-struct options options = { .batches = 40, .cpu = { 0, 1 }, .ring = 64 << 10, .outstanding = 1, .count = 1 };
+struct options options = {
+	.batches = 40, .cpu = { 0, 1 }, .ring = 64 << 10, .outstanding = 1, .count = 1
+};
 int side;
 pid_t other;
 void *shared;
 
 static struct meeting {
 	_Alignas(LINE) _Atomic(unsigned) came[2];
-	atomic_bool over;		/* the figures are complete */
+	atomic_bool over; /* the figures are complete */
 	_Alignas(LINE) char program[];
-} *meeting;
+} * meeting;
 
 static double *figures;
 static unsigned figure_count;
@@ -34,8 +36,10 @@ static unsigned figure_count;
 static _Noreturn void usage(const char *program)
 {
 	fprintf(stderr,
-		"usage: %s TEST [SIZE] [-b BATCHES] [-c CPU,CPU] [-r RING] [-n COUNT] [-o OUTSTANDING] [-m] [-q]\n"
-		"TESTs: see bench/README.md\n", program);
+		"usage: %s TEST [SIZE] [-b BATCHES] [-c CPU,CPU] [-r RING] [-n COUNT] [-o "
+		"OUTSTANDING] [-m] [-q]\n"
+		"TESTs: see bench/README.md\n",
+		program);
 	exit(2);
 }
 
@@ -70,7 +74,8 @@ static void read_options(int argc, char **argv)
 
 _Noreturn void fail(const char *what)
 {
-	fprintf(stderr, "bench: %s, side %d: %s: %s\n", options.test, side, what, errno ? strerror(errno) : "failed");
+	fprintf(stderr, "bench: %s, side %d: %s: %s\n", options.test, side, what,
+		errno ? strerror(errno) : "failed");
 	_exit(1);
 }
 
@@ -122,7 +127,8 @@ void meet(void)
 	unsigned turn = atomic_load_explicit(&meeting->came[side], memory_order_relaxed) + 1;
 
 	atomic_store_explicit(&meeting->came[side], turn, memory_order_release);
-	for (unsigned looks = 0; atomic_load_explicit(&meeting->came[!side], memory_order_acquire) < turn; looks++)
+	for (unsigned looks = 0;
+	     atomic_load_explicit(&meeting->came[!side], memory_order_acquire) < turn; looks++)
 		if (looks > 1000)
 			sched_yield();
 }
@@ -151,7 +157,7 @@ _Noreturn void measure_end(void)
 void mark(const char *where)
 {
 	if (options.marks)
-		unlink(where);	/* of a name that nobody has */
+		unlink(where); /* of a name that nobody has */
 }
 
 uint64_t now_ns(void)
@@ -164,7 +170,8 @@ uint64_t now_ns(void)
 
 void *buffer(size_t size)
 {
-	void *memory = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory =
+		mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	must(memory != MAP_FAILED, "mmap");
 	madvise(memory, size + 4096, MADV_NOHUGEPAGE);

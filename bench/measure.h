@@ -10,24 +10,26 @@
 #include <sys/types.h>
 
 #define LINE 64
-#define BATCH_NS 200000u		/* what a batch should take: shorter than the gaps that a busy host makes */
+#define BATCH_NS \
+	200000u /* what a batch should take: shorter than the gaps that a busy host makes */
 
 struct options {
 	const char *test;
-	size_t size;			/* bytes of a message */
+	size_t size; /* bytes of a message */
 	unsigned batches;
 	int cpu[2];
-	size_t ring;			/* -r: bytes of a ring */
-	unsigned count;			/* -n: connections, or whatever the test counts */
-	unsigned outstanding;		/* -o */
-	bool marks;			/* -m: see mark() */
-	bool quick;			/* -q: small batches, for who wants to see that it works */
+	size_t ring;	      /* -r: bytes of a ring */
+	unsigned count;	      /* -n: connections, or whatever the test counts */
+	unsigned outstanding; /* -o */
+	bool marks;	      /* -m: see mark() */
+	bool quick;	      /* -q: small batches, for who wants to see that it works */
 };
 
 extern struct options options;
-extern int side;			/* 0: the process that was started, measures and prints; 1: its child */
-extern pid_t other;			/* the other's process id */
-extern void *shared;			/* seen by both, zero at first, line-aligned */
+/* 0: the process that was started, measures and prints; 1: its child */
+extern int side;
+extern pid_t other;  /* the other's process id */
+extern void *shared; /* seen by both, zero at first, line-aligned */
 
 /*
  * Reads the command line, makes `shared` of that many bytes, forks, pins each side to its processor. Either side's

@@ -17,9 +17,9 @@
 #include <string.h>
 #include "bench/measure.h"
 
-#define RECVS	 1024u			/* posted before a stream */
-#define SENDS	 128u			/* outstanding in one */
-#define SIGNALED 16u			/* of a stream of messages, each so many sends make a completion */
+#define RECVS	 1024u /* posted before a stream */
+#define SENDS	 128u  /* outstanding in one */
+#define SIGNALED 16u   /* of a stream of messages, each so many sends make a completion */
 
 static inline void traffic_take(struct end *end, unsigned recvs, bool sleep)
 {
@@ -34,7 +34,8 @@ static inline void traffic_take(struct end *end, unsigned recvs, bool sleep)
 }
 
 /* A message to and fro: the answer is sent before the receive is posted anew. */
-static inline __attribute__((always_inline)) void traffic_bounce(struct end *end, unsigned count, bool sleep)
+static inline __attribute__((always_inline)) void traffic_bounce(struct end *end, unsigned count,
+								 bool sleep)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (side)
@@ -92,7 +93,8 @@ static void traffic_stream_out(struct end *end, uint64_t count, unsigned depth, 
 	}
 }
 
-static void traffic_stream_in(struct end *end, uint64_t count, unsigned n, unsigned depth, double scale)
+static void traffic_stream_in(struct end *end, uint64_t count, unsigned n, unsigned depth,
+			      double scale)
 {
 	unsigned owed = 0, got = 0;
 	uint64_t begin;
@@ -121,7 +123,8 @@ static void traffic_stream_in(struct end *end, uint64_t count, unsigned n, unsig
 	}
 }
 
-static void traffic_stream(struct end *end, unsigned n, unsigned depth, unsigned signaled, double scale)
+static void traffic_stream(struct end *end, unsigned n, unsigned depth, unsigned signaled,
+			   double scale)
 {
 	uint64_t count = (uint64_t)n * options.batches;
 

@@ -39,7 +39,8 @@ static inline void end_send(struct end *end, bool signaled)
 
 static inline void end_rdma(struct end *end, bool read, bool signaled)
 {
-	end_post(end, read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, signaled ? IBV_SEND_SIGNALED : 0);
+	end_post(end, read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+		 signaled ? IBV_SEND_SIGNALED : 0);
 }
 
 static inline void end_poll(struct end *end, struct found *found)
@@ -88,9 +89,12 @@ static void connect_one(struct end *end)
 	verbs_connect(end->qp, &names[!side]);
 	end->there = names[!side].addr;
 	end->there_key = names[!side].key;
-	end->from_sge = (struct ibv_sge){ (uintptr_t)end->from, (uint32_t)options.size, end->from_mr->lkey };
+	end->from_sge = (struct ibv_sge){ (uintptr_t)end->from, (uint32_t)options.size,
+					  end->from_mr->lkey };
 	end->wr = (struct ibv_send_wr){
-		.wr_id = 2, .sg_list = &end->from_sge, .num_sge = 1,
+		.wr_id = 2,
+		.sg_list = &end->from_sge,
+		.num_sge = 1,
 		.wr.rdma = { end->there, end->there_key },
 	};
 	meet();
@@ -101,7 +105,8 @@ int main(int argc, char **argv)
 	struct end end = { 0 };
 
 	measure_begin(argc, argv, 2 * 8192 * sizeof(struct verbs_name));
-	if (!strcmp(options.test, "many") || !strcmp(options.test, "conn") || !strcmp(options.test, "life")) {
+	if (!strcmp(options.test, "many") || !strcmp(options.test, "conn") ||
+	    !strcmp(options.test, "life")) {
 		must(verbs_many(&end) || verbs_cm(&end), "the test");
 		measure_end();
 	}

@@ -16,12 +16,13 @@ struct end {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	uint8_t *from, *to;		/* the first is the other end's target or source, too */
+	uint8_t *from, *to; /* the first is the other end's target or source, too */
 	struct ibv_mr *from_mr, *to_mr;
-	unsigned inline_flag;		/* IBV_SEND_INLINE where messages are short enough */
-	uint64_t there;			/* the other's `from` */
+	unsigned inline_flag; /* IBV_SEND_INLINE where messages are short enough */
+	uint64_t there;	      /* the other's `from` */
 	uint32_t there_key;
-	struct ibv_sge from_sge;	/* with the request: filled once, as programs that are in a hurry do */
+	/* with the request: filled once, as programs that are in a hurry do */
+	struct ibv_sge from_sge;
 	struct ibv_send_wr wr;
 };
 
@@ -30,7 +31,7 @@ struct verbs_name {
 	uint32_t qpn, key;
 	uint16_t lid;
 	union ibv_gid gid;
-	int gid_index;			/* the same on both sides: one device */
+	int gid_index; /* the same on both sides: one device */
 	enum ibv_mtu mtu;
 	uint64_t addr;
 };

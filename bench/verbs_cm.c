@@ -21,8 +21,9 @@ struct cm {
 	struct sockaddr_in address;
 };
 
-static const struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1, .retry_count = 7,
-					      .rnr_retry_count = 7 };
+static const struct rdma_conn_param param = {
+	.responder_resources = 1, .initiator_depth = 1, .retry_count = 7, .rnr_retry_count = 7
+};
 
 static void make_qp(struct cm *cm, struct rdma_cm_id *id)
 {
@@ -83,7 +84,8 @@ static void await(struct cm *cm, enum rdma_cm_event_type type, unsigned count)
 			count--;
 		else
 			must(event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT ||
-			     event->event == RDMA_CM_EVENT_DISCONNECTED, rdma_event_str(event->event));
+				     event->event == RDMA_CM_EVENT_DISCONNECTED,
+			     rdma_event_str(event->event));
 		rdma_ack_cm_event(event);
 	}
 }
@@ -145,7 +147,8 @@ bool verbs_cm(struct end *end)
 	bool life = !strcmp(options.test, "life");
 	_Atomic(uint16_t) *port = shared;
 	struct rdma_cm_id *listener;
-	struct cm cm = { .address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } } };
+	struct cm cm = { .address = { .sin_family = AF_INET,
+				      .sin_addr = { htonl(INADDR_LOOPBACK) } } };
 
 	(void)end;
 	if (!life && strcmp(options.test, "conn"))
@@ -156,7 +159,8 @@ bool verbs_cm(struct end *end)
 	must(cm.events && cm.ids, "rdma_create_event_channel");
 	if (side) {
 		must(!rdma_create_id(cm.events, &listener, NULL, RDMA_PS_TCP) &&
-		     !rdma_bind_addr(listener, (struct sockaddr *)&cm.address) && !rdma_listen(listener, 128),
+			     !rdma_bind_addr(listener, (struct sockaddr *)&cm.address) &&
+			     !rdma_listen(listener, 128),
 		     "rdma_listen");
 		atomic_store(port, rdma_get_src_port(listener));
 	}

@@ -19,7 +19,8 @@ static struct ibv_context *device_open(void)
 
 void verbs_open(struct end *end, unsigned cqe)
 {
-	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	const int access =
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 	size_t size = options.size ? options.size : 1;
 
 	end->context = device_open();
@@ -41,7 +42,10 @@ struct ibv_qp *verbs_qp(struct end *end, unsigned recvs, unsigned sends)
 	struct ibv_qp_init_attr init = {
 		.send_cq = end->cq,
 		.recv_cq = end->cq,
-		.cap = { .max_send_wr = sends, .max_recv_wr = recvs, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = sends,
+			 .max_recv_wr = recvs,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_RC,
 	};
 	struct ibv_qp_attr attr = {
@@ -52,7 +56,9 @@ struct ibv_qp *verbs_qp(struct end *end, unsigned recvs, unsigned sends)
 	struct ibv_qp *qp = ibv_create_qp(end->pd, &init);
 
 	must(qp != NULL, "ibv_create_qp");
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	must(!ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+	     "INIT");
 	end->inline_flag = options.size <= init.cap.max_inline_data ? IBV_SEND_INLINE : 0;
 	return qp;
 }
@@ -64,7 +70,8 @@ static int name_gid(const struct end *end, const struct ibv_port_attr *port, uni
 	int i;
 
 	for (i = 0; i < port->gid_tbl_len; i++)
-		if (!ibv_query_gid(end->context, PORT, i, gid) && !memcmp(gid->raw, ipv4, sizeof(ipv4)))
+		if (!ibv_query_gid(end->context, PORT, i, gid) &&
+		    !memcmp(gid->raw, ipv4, sizeof(ipv4)))
 			return i;
 	must(!ibv_query_gid(end->context, PORT, 0, gid), "ibv_query_gid");
 	return 0;
@@ -91,14 +98,26 @@ void verbs_connect(struct ibv_qp *qp, const struct verbs_name *to)
 		.dest_qp_num = to->qpn,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .dlid = to->lid, .port_num = PORT,
-			     .grh = { .dgid = to->gid, .sgid_index = (uint8_t)to->gid_index, .hop_limit = 64 } },
+		.ah_attr = { .is_global = 1,
+			     .dlid = to->lid,
+			     .port_num = PORT,
+			     .grh = { .dgid = to->gid,
+				      .sgid_index = (uint8_t)to->gid_index,
+				      .hop_limit = 64 } },
 	};
 
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+	must(!ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER),
+	     "RTR");
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				     .timeout = 14,
+				     .retry_cnt = 7,
+				     .rnr_retry = 7,
 				     .max_rd_atomic = 4 };
-	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	must(!ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+	     "RTS");
 }

@@ -21,7 +21,11 @@ static void post_recv(struct end *end, struct ibv_qp *qp, uint64_t number)
 static void post_send(struct end *end, struct ibv_qp *qp)
 {
 	struct ibv_sge sge = { (uintptr_t)end->from, (uint32_t)options.size, end->from_mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = 0, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_send_wr wr = { .wr_id = 0,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND },
+			   *bad;
 
 	wr.send_flags = end->inline_flag | IBV_SEND_SIGNALED;
 	must(!ibv_post_send(qp, &wr, &bad), "ibv_post_send");
@@ -96,7 +100,8 @@ bool verbs_many(struct end *end)
 	if (strcmp(options.test, "many"))
 		return false;
 	must(options.count <= 8192, "-n");
-	verbs_open(end, options.count * (RECVS + SENDS) < 65536 ? options.count * (RECVS + SENDS) : 65536);
+	verbs_open(end, options.count * (RECVS + SENDS) < 65536 ? options.count * (RECVS + SENDS)
+								: 65536);
 	qps = calloc(options.count, sizeof(struct ibv_qp *));
 	must(qps != NULL, "calloc");
 	before = pss();

@@ -15,7 +15,7 @@
 #include "util/log.h"
 
 #define AREA_MB_MAX 16384u
-#define PAGE        4096u
+#define PAGE	    4096u
 
 static struct area *own;
 
@@ -156,7 +156,7 @@ int area_open(struct sv_peer *self)
 	area->eager = (uint32_t)sv_setting(SV_SET_EAGER);
 	area->strict_sq = sv_setting(SV_SET_STRICT_SQ);
 	self->ro_size = self->rw_size = size;
-	own = area;			/* a forked child leaves its parent's behind */
+	own = area; /* a forked child leaves its parent's behind */
 	err = area_make(area, size);
 	if (!err)
 		err = tables_open(area);

@@ -8,9 +8,9 @@
 #include "softverbs/sv.h"
 
 enum area_heap {
-	HEAP_RO,			/* in the area that peers only read */
-	HEAP_RW,			/* in the area that peers write */
-	HEAP_OWN,			/* seen by no peer; untouched memory costs nothing */
+	HEAP_RO,  /* in the area that peers only read */
+	HEAP_RW,  /* in the area that peers write */
+	HEAP_OWN, /* seen by no peer; untouched memory costs nothing */
 	HEAPS
 };
 
@@ -19,23 +19,23 @@ enum area_heap {
 struct heap { /* blocks of powers of two from 64 bytes; a block given back keeps its size */
 	pthread_mutex_t lock;
 	uint8_t *base;
-	uint64_t next, size;		/* never used from `next` on, and zero */
+	uint64_t next, size; /* never used from `next` on, and zero */
 	struct heap_free *free[HEAP_CLASSES];
-	struct heap_free *taken;	/* an entry for each block in use, whichever */
+	struct heap_free *taken; /* an entry for each block in use, whichever */
 };
 
 struct ids { /* numbers first..limit-1; the one longest free comes first */
 	pthread_mutex_t lock;
-	uint32_t fresh, limit, mask;	/* from `fresh` on never used */
+	uint32_t fresh, limit, mask; /* from `fresh` on never used */
 	uint32_t head, tail;
 	uint32_t *ring;
 };
 
-struct mail { /* datagrams that come from other processes, and who they are for */
+struct mail {		  /* datagrams that come from other processes, and who they are for */
 	struct lock lock; /* guards all of it, and the receiving of each datagram QP; taken after an
 			     SQ's or a CQ's lock */
 	_Atomic(bool) busy;		/* somebody is reading rings */
-	struct sv_peer *from[SV_SLOTS];	/* linked processes; no reference: see mail_peer_free */
+	struct sv_peer *from[SV_SLOTS]; /* linked processes; no reference: see mail_peer_free */
 	struct sv_qp *qp[SV_QPS];	/* datagram QPs that receive */
 };
 
@@ -43,14 +43,14 @@ struct area {
 	struct sv_ro *ro;
 	struct sv_rw *rw;
 	int ro_fd, rw_fd;
-	uint32_t eager; /* longest message that goes through a ring where memory can be reached */
-	bool strict_sq; /* a place in a send queue is free when it, or a later one, was polled */
-	bool expedited; /* membarrier reaches every process that asked for it, this one included */
+	uint32_t eager;	 /* longest message that goes through a ring where memory can be reached */
+	bool strict_sq;	 /* a place in a send queue is free when it, or a later one, was polled */
+	bool expedited;	 /* membarrier reaches every process that asked for it, this one included */
 	uint64_t holder; /* of stripes: this process, see stripe.c */
 	uint32_t *alive;
 	struct heap heap[HEAPS];
 	struct ids regions, qps, cqs, srqs, channels;
-	pthread_mutex_t table_lock;	/* guards the tables and the pins of what is in them */
+	pthread_mutex_t table_lock; /* guards the tables and the pins of what is in them */
 	pthread_cond_t unpinned;
 	struct sv_qp *qp[SV_QPS];
 	struct sv_cq *cq[SV_CQS];
@@ -58,14 +58,14 @@ struct area {
 	pthread_mutex_t wake_lock; /* guards what follows and peers' channels; no other lock is
 				      taken under it */
 	struct sv_channel *channel[SV_CQS];
-	struct sv_channel *cq_channel[SV_CQS];	/* by CQ index */
+	struct sv_channel *cq_channel[SV_CQS]; /* by CQ index */
 	pthread_rwlock_t serve_lock; /* read: copying for a peer. Written by who withdraws a key, to
 					wait for those */
 	pthread_mutex_t
 		mw_lock; /* guards all windows' bindings; taken after an SQ's or a CQ's lock */
-	struct sv_mw *mw[SV_REGIONS];	/* by number */
+	struct sv_mw *mw[SV_REGIONS]; /* by number */
 	struct mail mail;
-	_Atomic(uint64_t) waiting[SV_WORDS(SV_QPS)];	/* QPs with sends that wait for something */
+	_Atomic(uint64_t) waiting[SV_WORDS(SV_QPS)]; /* QPs with sends that wait for something */
 };
 
 /* NULL while no runtime is held. */
@@ -87,7 +87,7 @@ unsigned heap_use(enum area_heap heap);
 
 int ids_open(struct ids *ids, uint32_t first, uint32_t limit);
 void ids_close(struct ids *ids);
-uint32_t ids_take(struct ids *ids);	/* 0 when all are in use */
+uint32_t ids_take(struct ids *ids); /* 0 when all are in use */
 void ids_give(struct ids *ids, uint32_t id);
 
 /*

@@ -13,7 +13,7 @@
 struct async_entry {
 	STAILQ_ENTRY(async_entry) next;
 	struct ibv_async_event event;
-	uint32_t *unacked;	/* of the object: events read but not acknowledged; NULL: port */
+	uint32_t *unacked; /* of the object: events read but not acknowledged; NULL: port */
 };
 
 int async_open(struct sv_context *context)
@@ -188,7 +188,6 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		ack(event->element.srq->context, &event->element.srq->events_completed);
 		break;
-	default:
-		break;
+	default: break;
 	}
 }

@@ -53,7 +53,8 @@ static enum ibv_wc_status atomic_check(struct sv_tx *tx, const struct ibv_send_w
 		return IBV_WC_REM_INV_REQ_ERR;
 	}
 	if (!rdma_allows(tx, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, sizeof(uint64_t),
-			 IBV_ACCESS_REMOTE_ATOMIC, va) || *va % 8) {
+			 IBV_ACCESS_REMOTE_ATOMIC, va) ||
+	    *va % 8) {
 		tx_report(tx, FAULT_ACCESS);
 		return IBV_WC_REM_ACCESS_ERR;
 	}

@@ -8,7 +8,7 @@
 #undef ibv_query_port
 
 enum {
-	VENDOR = 0x534f,	/* in no program's table of known devices */
+	VENDOR = 0x534f, /* in no program's table of known devices */
 	PART = 1,
 	PHYS_LINK_UP = 5,
 	WIDTH_4X = 2,
@@ -28,10 +28,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_qp = SV_MAX_QP,
 		.max_qp_wr = SV_MAX_WR,
 		.device_cap_flags = IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_SRQ_RESIZE |
-				    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD |
-				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
-				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.max_sge = SV_MAX_SGE,
 		.max_sge_rd = SV_MAX_SGE,
 		.max_cq = SV_MAX_CQ,

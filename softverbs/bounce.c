@@ -4,7 +4,8 @@
 #include "softverbs/bounce.h"
 #include "softverbs/tx.h"
 
-#define LOOKS 200u /* a few microseconds of hope, the time of a part, before others are asked to go on */
+#define LOOKS \
+	200u /* a few microseconds of hope, the time of a part, before others are asked to go on */
 
 static struct rw_bounce *bounce_memory(const struct sv_tx *tx)
 {
@@ -145,11 +146,8 @@ static bool bounce_is_done(const struct sv_bounce *b, const struct bounce_op *op
 static int bounce_report(struct sv_qp *qp, const struct bounce_op *op)
 {
 	switch (qp->bounce.status) {
-	case IBV_WC_SUCCESS:
-		return IBV_WC_SUCCESS;
-	case IBV_WC_REM_ACCESS_ERR:
-		tx_report(&qp->tx, FAULT_ACCESS);
-		return IBV_WC_REM_ACCESS_ERR;
+	case IBV_WC_SUCCESS: return IBV_WC_SUCCESS;
+	case IBV_WC_REM_ACCESS_ERR: tx_report(&qp->tx, FAULT_ACCESS); return IBV_WC_REM_ACCESS_ERR;
 	case IBV_WC_REM_INV_REQ_ERR:
 		tx_report(&qp->tx, FAULT_REQUEST);
 		return IBV_WC_REM_INV_REQ_ERR;
@@ -184,7 +182,7 @@ int bounce_move(struct sv_qp *qp, const struct bounce_op *op)
 			continue;
 		}
 		looks = 0;
-		qp->sq.wait = SQ_GOES;	/* a new wait, with new patience */
+		qp->sq.wait = SQ_GOES; /* a new wait, with new patience */
 	}
 	fence_full(); /* the owner's engine says that it sleeps, then looks for requests */
 	if (qp->sq.engines && !atomic_load_explicit(&memory->awake, memory_order_relaxed))

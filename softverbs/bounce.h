@@ -12,7 +12,7 @@ struct bounce_op {
 	uint64_t addr;
 	uint32_t length;
 	unsigned iov_count;
-	const struct iovec *iov;	/* where the data are or go here */
+	const struct iovec *iov; /* where the data are or go here */
 	uint64_t args[2];
 };
 

@@ -16,7 +16,7 @@
 struct peer_channels {
 	uint32_t count;
 	struct {
-		uint32_t id;		/* 0: none */
+		uint32_t id; /* 0: none */
 		bool asked;
 		int fd; /* -1: not here yet. Replaced in place, never closed while the peer is used
 			 */
@@ -25,7 +25,7 @@ struct peer_channels {
 
 enum channel_verb {
 	CHANNEL_ASK = 1,
-	CHANNEL_HERE,			/* with the descriptor */
+	CHANNEL_HERE, /* with the descriptor */
 };
 
 struct channel_text {
@@ -274,9 +274,10 @@ void channel_wake(struct sv_peer *owner, uint32_t cq_index)
 		channel_wake_own(cq_index);
 		return;
 	}
-	fd = channel_fd(
-		owner, atomic_load_explicit(&owner->ro->cq[cq_index].channel, memory_order_relaxed),
-		cq_index);
+	fd = channel_fd(owner,
+			atomic_load_explicit(&owner->ro->cq[cq_index].channel,
+					     memory_order_relaxed),
+			cq_index);
 	if (fd >= 0) {
 		token_write(fd);
 		return;

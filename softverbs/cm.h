@@ -23,33 +23,33 @@
 #include "softverbs/engine.h"
 #include "softverbs/peer.h"
 
-#define CM_BACKLOG      1024		/* most unfetched requests of a listener, and the default */
-#define CM_PARKED       4096		/* most requests that wait for room there */
-#define CM_RESERVE      3		/* events that an identifier has in reserve */
-#define CM_CONNECT_TIME (64 * NSEC_PER_SEC)	/* until the listener has the request */
-#define CM_LINGER_TIME  (100 * NSEC_PER_MSEC)	/* disconnect to TIMEWAIT_EXIT */
+#define CM_BACKLOG	1024 /* most unfetched requests of a listener, and the default */
+#define CM_PARKED	4096 /* most requests that wait for room there */
+#define CM_RESERVE	3    /* events that an identifier has in reserve */
+#define CM_CONNECT_TIME (64 * NSEC_PER_SEC)   /* until the listener has the request */
+#define CM_LINGER_TIME	(100 * NSEC_PER_MSEC) /* disconnect to TIMEWAIT_EXIT */
 
 /* IBTA, reasons of a REJ */
 enum cm_reason {
 	CM_NO_RESOURCES = 3,
-	CM_GONE = 4,		/* timeout: the sender does not wait any longer */
+	CM_GONE = 4, /* timeout: the sender does not wait any longer */
 	CM_UNKNOWN_ID = 6,
 	CM_NO_LISTENER = 8,
 	CM_CONSUMER = 28,
 };
 
-enum cm_private {		/* bytes that the receiver sees, whatever was sent */
-	CM_REQ_DATA = 56,
-	CM_REP_DATA = 196,
-	CM_REJ_DATA = 148,
-	CM_SIDR_REQ_DATA = 180,	/* of a datagram identifier, as the next */
-	CM_SIDR_REP_DATA = 136,
+enum cm_private { /* bytes that the receiver sees, whatever was sent */
+		  CM_REQ_DATA = 56,
+		  CM_REP_DATA = 196,
+		  CM_REJ_DATA = 148,
+		  CM_SIDR_REQ_DATA = 180, /* of a datagram identifier, as the next */
+		  CM_SIDR_REP_DATA = 136,
 };
 
-enum cm_sidr {			/* IBTA, why a datagram identifier was not resolved */
-	CM_SIDR_NO_SERVICE = 1,
-	CM_SIDR_REJECTED = 2,
-	CM_SIDR_NO_QP = 3,
+enum cm_sidr { /* IBTA, why a datagram identifier was not resolved */
+	       CM_SIDR_NO_SERVICE = 1,
+	       CM_SIDR_REJECTED = 2,
+	       CM_SIDR_NO_QP = 3,
 };
 
 enum cm_state {
@@ -58,14 +58,14 @@ enum cm_state {
 	CM_ADDR_RESOLVED,
 	CM_ROUTE_RESOLVED,
 	CM_LISTENING,
-	CM_CONNECTING,		/* active: looking for the listener, or REQ sent */
-	CM_REQUESTED,		/* passive: REQ here, not answered */
-	CM_ANSWERED,		/* active: REP here, RTU not sent */
-	CM_ACCEPTED,		/* passive: REP sent, RTU not here */
+	CM_CONNECTING, /* active: looking for the listener, or REQ sent */
+	CM_REQUESTED,  /* passive: REQ here, not answered */
+	CM_ANSWERED,   /* active: REP here, RTU not sent */
+	CM_ACCEPTED,   /* passive: REP sent, RTU not here */
 	CM_ESTABLISHED,
-	CM_DISCONNECTING,	/* DREQ sent */
-	CM_DISCONNECTED,	/* DREQ here, the program has not disconnected yet */
-	CM_CLOSED,		/* rejected, withdrawn, or disconnected on both sides */
+	CM_DISCONNECTING, /* DREQ sent */
+	CM_DISCONNECTED,  /* DREQ here, the program has not disconnected yet */
+	CM_CLOSED,	  /* rejected, withdrawn, or disconnected on both sides */
 };
 
 /*
@@ -75,7 +75,7 @@ enum cm_state {
 struct cm_ip {
 	struct in6_addr addr;
 	uint32_t scope;
-	uint8_t families;	/* CM_IPV4, CM_IPV6 */
+	uint8_t families; /* CM_IPV4, CM_IPV6 */
 	bool any;
 };
 #define CM_IPV4 1
@@ -84,7 +84,7 @@ struct cm_ip {
 /* What two identifiers agree on; from one side's point of view. */
 struct cm_params {
 	uint32_t qpn, psn;
-	uint32_t qkey;		/* of a datagram identifier */
+	uint32_t qkey; /* of a datagram identifier */
 	uint8_t responder_resources, initiator_depth;
 	uint8_t retry_count, rnr_retry_count;
 	uint8_t flow_control, srq;
@@ -92,7 +92,8 @@ struct cm_params {
 
 enum cm_kind {
 	CM_MSG_REQ = 1,
-	CM_MSG_MRA,		/* the program has the request and takes its time: no more timeout */
+	/* the program has the request and takes its time: no more timeout */
+	CM_MSG_MRA,
 	CM_MSG_REP,
 	CM_MSG_RTU,
 	CM_MSG_REJ,
@@ -103,9 +104,9 @@ enum cm_kind {
 /* On the wire between processes of one host, hence native byte order. */
 struct cm_message {
 	uint32_t kind, reason;
-	uint32_t from, to;	/* numbers of the identifiers; `to` is 0 in a REQ */
-	uint32_t space;		/* of REQ, as the addresses */
-	struct sockaddr_in6 source, target;	/* IPv4 addresses lie in the same room */
+	uint32_t from, to;		    /* numbers of the identifiers; `to` is 0 in a REQ */
+	uint32_t space;			    /* of REQ, as the addresses */
+	struct sockaddr_in6 source, target; /* IPv4 addresses lie in the same room */
 	struct cm_params params;
 	uint8_t data[CM_REP_DATA];
 };
@@ -115,33 +116,36 @@ struct cm_channel {
 	struct rdma_event_channel channel;
 	/* threads that wait for the token, or are between it and the event */
 	unsigned readers;
-	bool token;				/* it is there, comes at once, or a reader has just taken it */
-	bool loose;				/* perhaps there is one more: a reader was cancelled */
-	atomic_uint writing;			/* threads that write one, without the lock */
-	bool closed;				/* destroyed; the last reader frees it */
-	bool kept;				/* closed, and remembered for a reader that comes late */
+	/* it is there, comes at once, or a reader has just taken it */
+	bool token;
+	/* perhaps there is one more: a reader was cancelled */
+	bool loose;
+	atomic_uint writing; /* threads that write one, without the lock */
+	bool closed;	     /* destroyed; the last reader frees it */
+	/* closed, and remembered for a reader that comes late */
+	bool kept;
 	TAILQ_HEAD(, cm_event) events;
 	const uint32_t *alive;
 };
 
 struct cm_event {
 	struct rdma_cm_event event;
-	struct cm_id *owner;		/* whose destruction waits for the acknowledgement */
+	struct cm_id *owner; /* whose destruction waits for the acknowledgement */
 	TAILQ_ENTRY(cm_event) entry;
 	uint8_t data[CM_REP_DATA];
 };
 
-struct cm_lookup;			/* cm_lookup.c: the question who listens on a port */
+struct cm_lookup; /* cm_lookup.c: the question who listens on a port */
 
 /* A bound port. */
 struct cm_port {
-	struct engine_watch watch;	/* listening: accepts connections that ask who is here */
+	struct engine_watch watch; /* listening: accepts connections that ask who is here */
 	struct engine_job job;
 	struct cm_ip ip;
 	uint16_t space, number;
-	int fd;				/* the claimed name, until it listens; -1: none */
-	bool ephemeral;			/* out of a block; claimed by name only if it listens */
-	bool shared;			/* REUSEADDR: likewise */
+	int fd;		/* the claimed name, until it listens; -1: none */
+	bool ephemeral; /* out of a block; claimed by name only if it listens */
+	bool shared;	/* REUSEADDR: likewise */
 	struct cm_id *listener;
 	LIST_ENTRY(cm_port) entry;
 };
@@ -150,7 +154,7 @@ struct cm_id {
 	struct rdma_cm_id id;
 	const uint32_t *alive;
 	enum cm_state state;
-	bool sync;			/* made without a channel: calls wait for their event */
+	bool sync; /* made without a channel: calls wait for their event */
 	/* by the program; false: a request that it has not fetched */
 	bool owned;
 	bool has_device;
@@ -175,29 +179,29 @@ struct cm_id {
 
 	/* a listener */
 	unsigned backlog, queued;
-	bool telling;			/* the timer runs for requests that are not told */
+	bool telling; /* the timer runs for requests that are not told */
 	unsigned parked_count;
 	TAILQ_HEAD(, cm_id) parked;
 
 	/* a connection */
 	bool active;
-	struct cm_id *listener;		/* of a request that is not owned yet */
+	struct cm_id *listener; /* of a request that is not owned yet */
 	/* of a request that waits for room in the listener's queue */
 	struct cm_event *parked_event;
 	TAILQ_ENTRY(cm_id) parked_entry;
 	uint32_t number, remote;
-	uint16_t slot;			/* CM_CONNECTING: waits for a link to it */
+	uint16_t slot; /* CM_CONNECTING: waits for a link to it */
 	bool wants_link;
-	uint64_t nonce[2];		/* of the process that listens there */
+	uint64_t nonce[2]; /* of the process that listens there */
 	struct cm_lookup *lookup;
 	struct sv_peer *peer;
 	struct sv_timer timer;
 	struct cm_params local, theirs;
-	uint64_t deadline;		/* CM_CONNECTING */
+	uint64_t deadline; /* CM_CONNECTING */
 	/* CM_CONNECTING: not sent yet, or sent to a process of which `known` holds */
 	struct cm_message *request;
-	bool known;			/* it listened there before, and has not said a word now */
-	bool told;			/* passive: the other side waits as long as it takes */
+	bool known; /* it listened there before, and has not said a word now */
+	bool told;  /* passive: the other side waits as long as it takes */
 };
 
 /* It resolves queue pairs that take datagrams; nothing is connected. */
@@ -218,10 +222,10 @@ static inline struct cm_id *cm_id_of(struct rdma_cm_id *id)
 void cm_lock(void);
 void cm_unlock(void);
 void cm_wait(pthread_cond_t *cond);
-int cm_fail(int error);			/* sets errno, returns -1 */
+int cm_fail(int error); /* sets errno, returns -1 */
 
 /* ---- cm_device.c: the internal open of the device, with a default PD ---- */
-int cm_device_hold(void);		/* for a channel or an identifier; 0 or errno */
+int cm_device_hold(void); /* for a channel or an identifier; 0 or errno */
 void cm_device_release(void);
 /* fills verbs, pd, port_num; 0 or errno. The cm lock is not held */
 int cm_device_bind(struct cm_id *id);
@@ -243,11 +247,11 @@ void channel_free_locked(struct cm_channel *channel);
  * not wake up only to wait for the lock.
  */
 void token_promise_locked(struct cm_channel *channel);
-void token_take_locked(struct cm_channel *channel);	/* nobody reads, and no event is queued */
-void token_forget_promises(void);			/* forked child */
-struct cm_channel *token_due_locked(void);		/* NULL, or one for token_write */
-void token_write(struct cm_channel *channel);		/* the lock is not held */
-void token_write_locked(void);				/* what is due */
+void token_take_locked(struct cm_channel *channel); /* nobody reads, and no event is queued */
+void token_forget_promises(void);		    /* forked child */
+struct cm_channel *token_due_locked(void);	    /* NULL, or one for token_write */
+void token_write(struct cm_channel *channel);	    /* the lock is not held */
+void token_write_locked(void);			    /* what is due */
 /*
  * A token, at a cancellation point and without any lock; the reader counts until the caller has
  * looked at the queue. 0 or errno.
@@ -257,7 +261,8 @@ int token_read(struct cm_channel *channel, bool closed);
 void channel_leave_locked(struct cm_channel *channel);
 
 /* ---- cm_event.c ---- */
-int event_reserve(struct cm_id *id);			/* 0 or ENOMEM; event_unreserve in any case */
+/* 0 or ENOMEM; event_unreserve in any case */
+int event_reserve(struct cm_id *id);
 void event_unreserve(struct cm_id *id);
 /* NULL: no memory; the call that wants it fails */
 struct cm_event *event_new(struct cm_id *owner, enum rdma_cm_event_type type, int status);
@@ -268,20 +273,20 @@ void event_post_locked(struct cm_event *event);
 void event_post_new_locked(struct cm_id *owner, enum rdma_cm_event_type type, int status);
 void event_set_params(struct cm_event *event, const struct cm_params *theirs, const uint8_t *data,
 		      unsigned size);
-void event_discard_locked(struct cm_id *id);		/* what nobody fetched */
+void event_discard_locked(struct cm_id *id); /* what nobody fetched */
 void event_move_locked(struct cm_id *id, struct cm_channel *to);
 
 /* ---- cm_id.c ---- */
 struct cm_id *id_new(struct cm_channel *channel, void *context, enum rdma_port_space space);
-int id_own(struct cm_id *id);		/* handed to the program: it holds the device; 0 or errno */
+int id_own(struct cm_id *id); /* handed to the program: it holds the device; 0 or errno */
 /* unknown to everyone else; the cm lock is not held if it is owned */
 void id_free(struct cm_id *id);
-int id_number_locked(struct cm_id *id);	/* 0 or ENOMEM */
+int id_number_locked(struct cm_id *id); /* 0 or ENOMEM */
 void id_unnumber_locked(struct cm_id *id);
 struct cm_id *id_by_number_locked(uint32_t number);
-struct cm_id *id_next_locked(uint32_t *cursor);		/* each one with a number; start with 0 */
+struct cm_id *id_next_locked(uint32_t *cursor); /* each one with a number; start with 0 */
 bool id_is_ours(const struct cm_id *id);
-enum cm_state id_state(const struct cm_id *id);		/* the cm lock is not held */
+enum cm_state id_state(const struct cm_id *id); /* the cm lock is not held */
 
 /* ---- cm_ip.c ---- */
 /* 0 or EAFNOSUPPORT */
@@ -301,7 +306,7 @@ int ip_is_reachable(const struct sockaddr *addr);
 int ip_route(const struct sockaddr *target, struct sockaddr_storage *source);
 
 /* ---- cm_addr.c ---- */
-void route_fill(struct cm_id *id);	/* paths and GIDs from the two addresses */
+void route_fill(struct cm_id *id); /* paths and GIDs from the two addresses */
 
 /* ---- cm_port.c ---- */
 /* 0 or errno */
@@ -323,17 +328,17 @@ int lookup_start_locked(struct cm_id *id, uint32_t space, uint16_t number, const
 /* The same, and what was known is forgotten. */
 int lookup_ask_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct cm_ip *ip);
 void lookup_stop_locked(struct cm_id *id);
-void lookup_answer(int fd);		/* engine: tells the other side who listens here; owns fd */
+void lookup_answer(int fd); /* engine: tells the other side who listens here; owns fd */
 
 /* ---- cm_connect.c ---- */
 int params_take(struct cm_id *id, const struct rdma_conn_param *param);
 void connect_found_locked(struct cm_id *id, uint16_t slot, const uint64_t nonce[2]);
 /* `peer`, a reference that becomes the identifier's, listened there when it was asked last. */
 void connect_known_locked(struct cm_id *id, struct sv_peer *peer);
-void connect_mistaken_locked(struct cm_id *id);		/* it does not listen there any more */
-void connect_heard_locked(struct cm_id *id);		/* it does */
+void connect_mistaken_locked(struct cm_id *id); /* it does not listen there any more */
+void connect_heard_locked(struct cm_id *id);	/* it does */
 void connect_refused_locked(struct cm_id *id, int error);
-void connect_retry_locked(struct cm_id *id);		/* asks again who listens */
+void connect_retry_locked(struct cm_id *id); /* asks again who listens */
 void connect_link_ready_locked(struct cm_id *id, struct sv_peer *peer);
 void connect_reply_locked(struct cm_id *id, const struct cm_message *reply);
 /*
@@ -361,27 +366,28 @@ void listen_drop_locked(struct cm_id *request, enum cm_reason reason);
 void listen_stop_locked(struct cm_id *listener);
 /* the rest of it, with no lock held; false: the event is void */
 bool listen_hand_over(struct cm_event *event);
-void listen_unpark_locked(struct cm_id *request);	/* withdrawn while parked: frees it */
+void listen_unpark_locked(struct cm_id *request); /* withdrawn while parked: frees it */
 
 /* ---- cm_accept.c ---- */
 void reject_send_locked(struct cm_id *id, enum cm_reason reason, const void *data, size_t size);
-void accept_complete_locked(struct cm_id *id);	/* RTU */
+void accept_complete_locked(struct cm_id *id); /* RTU */
 
 /* ---- cm_disconnect.c ---- */
-void disconnect_request_locked(struct cm_id *id);	/* DREQ */
-void disconnect_reply_locked(struct cm_id *id);		/* DREP */
-void disconnect_lost_locked(struct cm_id *id);		/* the other process is gone */
+void disconnect_request_locked(struct cm_id *id); /* DREQ */
+void disconnect_reply_locked(struct cm_id *id);	  /* DREP */
+void disconnect_lost_locked(struct cm_id *id);	  /* the other process is gone */
 void rejected_locked(struct cm_id *id, const struct cm_message *reject);
 /* its owner destroys it: tells the other side */
 void abandon_locked(struct cm_id *id);
 
 /* ---- cm_message.c ---- */
-int message_send_locked(struct cm_id *id, enum cm_kind kind);	/* without data; 0 or errno */
+int message_send_locked(struct cm_id *id, enum cm_kind kind); /* without data; 0 or errno */
 int message_send_data_locked(struct cm_id *id, struct cm_message *message);
 void message_reject_locked(struct sv_peer *peer, uint32_t from, uint32_t to, enum cm_reason reason);
 
 /* ---- cm_qp.c ---- */
-void address_fill(const struct cm_id *id, struct ibv_ah_attr *ah);	/* the way to the other side */
+/* the way to the other side */
+void address_fill(const struct cm_id *id, struct ibv_ah_attr *ah);
 /* 0 or errno; the next two too; accept an identifier without a queue pair */
 int qp_error(struct cm_id *id);
 int qp_connect(struct cm_id *id);

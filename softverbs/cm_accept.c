@@ -33,8 +33,8 @@ static int accept_send_locked(struct cm_id *id, const struct rdma_conn_param *pa
 	struct cm_message reply = { .kind = CM_MSG_REP, .params = id->local };
 
 	if (id->state != CM_REQUESTED)
-		return EINVAL;		/* withdrawn */
-	reply.params.retry_count = 0;	/* the requester's counts */
+		return EINVAL;	      /* withdrawn */
+	reply.params.retry_count = 0; /* the requester's counts */
 	if (param && param->private_data && param->private_data_len)
 		memcpy(reply.data, param->private_data, param->private_data_len);
 	id->state = CM_ACCEPTED;

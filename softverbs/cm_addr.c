@@ -65,7 +65,7 @@ static void target_set(struct sockaddr *target, const struct sockaddr *addr, boo
 /* What the host says of a target. */
 struct way {
 	int error;
-	struct sockaddr_storage source;	/* from where it would send */
+	struct sockaddr_storage source; /* from where it would send */
 	bool home;			/* to itself from itself, so it is one of the host's own */
 };
 
@@ -125,7 +125,7 @@ static int source_resolve(struct cm_id *id, const struct way *way)
 	struct cm_ip ip;
 
 	if (way->error)
-		return way->error == EACCES ? ENETUNREACH : way->error;	/* broadcast */
+		return way->error == EACCES ? ENETUNREACH : way->error; /* broadcast */
 	ip_from_sockaddr(&ip, &port, &route->src_addr);
 	if (!ip.any)
 		return 0;
@@ -240,7 +240,7 @@ void route_fill(struct cm_id *id)
 		.hop_limit = 1,
 		.reversible = 1,
 		.numb_path = 1,
-		.mtu_selector = 2,	/* exactly */
+		.mtu_selector = 2, /* exactly */
 		.mtu = IBV_MTU_4096,
 		.rate_selector = 2,
 		.rate = IBV_RATE_MAX,
@@ -254,9 +254,9 @@ static __be16 sockaddr_port(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET6)
 		return ((const struct sockaddr_in6 *)(const void *)addr)->sin6_port;
-	return addr->sa_family == AF_INET ?
-		       ((const struct sockaddr_in *)(const void *)addr)->sin_port :
-		       0;
+	return addr->sa_family == AF_INET
+		       ? ((const struct sockaddr_in *)(const void *)addr)->sin_port
+		       : 0;
 }
 
 __be16 rdma_get_src_port(struct rdma_cm_id *public)

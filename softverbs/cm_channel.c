@@ -14,7 +14,7 @@
 
 struct cm_channel *channel_from(struct rdma_event_channel *channel)
 {
-	return (struct cm_channel *)(void *)channel;	/* its first member */
+	return (struct cm_channel *)(void *)channel; /* its first member */
 }
 
 struct cm_channel *channel_of_id(struct cm_id *id)
@@ -67,7 +67,7 @@ void channel_free_locked(struct cm_channel *channel)
 
 static void channel_keep_locked(struct cm_channel *channel)
 {
-	static const uint32_t alive = 1;	/* the area's own goes with the last channel */
+	static const uint32_t alive = 1; /* the area's own goes with the last channel */
 	struct cm_channel **slot =
 		&closed_last[closed_count++ % (sizeof(closed_last) / sizeof(closed_last[0]))];
 
@@ -86,7 +86,7 @@ static void channel_keep_locked(struct cm_channel *channel)
  * One promise at a time waits for the end of the section that made it, or of the engine's messages that
  * came together; a second is kept at once.
  */
-static struct cm_channel *due;			/* the cm lock */
+static struct cm_channel *due; /* the cm lock */
 static _Thread_local bool batching;
 
 void token_promise_locked(struct cm_channel *channel)
@@ -114,7 +114,7 @@ struct cm_channel *token_due_locked(void)
 void token_write(struct cm_channel *channel)
 {
 	eventfd_write(channel->channel.fd, 1);
-	atomic_fetch_sub(&channel->writing, 1);		/* from here on it may be freed */
+	atomic_fetch_sub(&channel->writing, 1); /* from here on it may be freed */
 }
 
 void token_write_locked(void)
@@ -199,7 +199,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *public)
 	}
 	close(fd);
 	cancel_restore(cancel);
-	if (ours)	/* else a copy of the parent's; only the descriptor is this process's own */
+	if (ours) /* else a copy of the parent's; only the descriptor is this process's own */
 		cm_device_release();
 }
 

@@ -11,7 +11,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define RETRY_TIME (10 * NSEC_PER_MSEC)		/* between two questions who listens */
+#define RETRY_TIME (10 * NSEC_PER_MSEC) /* between two questions who listens */
 
 static void connect_late(struct sv_timer *timer);
 
@@ -34,7 +34,7 @@ static uint32_t random_psn_locked(void)
 static int depth_take(uint8_t *depth, uint8_t wish, uint8_t limit)
 {
 	if (wish == RDMA_MAX_RESP_RES)
-		return 0;		/* as much as there is: what stands there already */
+		return 0; /* as much as there is: what stands there already */
 	if (wish > limit)
 		return EINVAL;
 	*depth = wish;
@@ -93,8 +93,8 @@ void connect_refused_locked(struct cm_id *id, int error)
 
 	connect_end_locked(id);
 	if (id_is_datagram(id)) {
-		datagram_refused_locked(
-			id, error == ECONNREFUSED ? CM_SIDR_NO_SERVICE : -error, NULL);
+		datagram_refused_locked(id, error == ECONNREFUSED ? CM_SIDR_NO_SERVICE : -error,
+					NULL);
 		return;
 	}
 	if (error != ECONNREFUSED) {

@@ -74,7 +74,7 @@ int datagram_accept(struct cm_id *id, const struct rdma_conn_param *param)
 		/* the other side may be gone: nothing here depends on it */
 		message_send_data_locked(id, &reply);
 	} else {
-		error = EINVAL;		/* withdrawn, or answered */
+		error = EINVAL; /* withdrawn, or answered */
 	}
 	cm_unlock();
 	return error ? cm_fail(error) : 0;

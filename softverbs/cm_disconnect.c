@@ -39,15 +39,12 @@ static void disconnect_locked(struct cm_id *id)
 		if (message_send_locked(id, CM_MSG_DREQ))
 			disconnect_lost_locked(id);
 		break;
-	case CM_ANSWERED:		/* never established, so there is nothing to disconnect */
+	case CM_ANSWERED: /* never established, so there is nothing to disconnect */
 		reject_send_locked(id, CM_CONSUMER, NULL, 0);
 		break;
-	case CM_DISCONNECTED:
-		close_locked(id);
-		break;
+	case CM_DISCONNECTED: close_locked(id); break;
 	/* before the answer it has no effect, after the end it is repeated */
-	default:
-		break;
+	default: break;
 	}
 }
 
@@ -75,24 +72,17 @@ int rdma_disconnect(struct rdma_cm_id *public)
 void abandon_locked(struct cm_id *id)
 {
 	switch (id->state) {
-	case CM_LISTENING:
-		listen_stop_locked(id);
-		break;
+	case CM_LISTENING: listen_stop_locked(id); break;
 	case CM_CONNECTING:
 		if (id->peer)
 			message_reject_locked(id->peer, id->number, id->remote, CM_GONE);
 		lookup_stop_locked(id);
 		break;
 	case CM_REQUESTED:
-	case CM_ANSWERED:
-		reject_send_locked(id, CM_CONSUMER, NULL, 0);
-		break;
+	case CM_ANSWERED: reject_send_locked(id, CM_CONSUMER, NULL, 0); break;
 	case CM_ACCEPTED:
-	case CM_ESTABLISHED:
-		disconnect_locked(id);
-		break;
-	default:
-		break;
+	case CM_ESTABLISHED: disconnect_locked(id); break;
+	default: break;
 	}
 	port_release_locked(id);
 	engine_timer_disarm(&id->timer);
@@ -115,11 +105,8 @@ void disconnect_request_locked(struct cm_id *id)
 		id->state = CM_DISCONNECTED;
 		event_post_new_locked(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 		break;
-	case CM_DISCONNECTING:		/* both at once */
-		disconnect_reply_locked(id);
-		break;
-	default:
-		break;
+	case CM_DISCONNECTING: /* both at once */ disconnect_reply_locked(id); break;
+	default: break;
 	}
 }
 
@@ -166,16 +153,13 @@ void rejected_locked(struct cm_id *id, const struct cm_message *reject)
 		}
 		/* fall through */
 	case CM_ANSWERED:
-	case CM_ACCEPTED:
-		rejected_post_locked(id, reason, reject->data);
-		break;
-	case CM_REQUESTED:		/* withdrawn: the program learns it when it answers */
+	case CM_ACCEPTED: rejected_post_locked(id, reason, reject->data); break;
+	case CM_REQUESTED: /* withdrawn: the program learns it when it answers */
 		id->state = CM_CLOSED;
 		if (id->parked_event)
 			listen_unpark_locked(id);
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
@@ -189,13 +173,10 @@ void disconnect_lost_locked(struct cm_id *id)
 		id->state = CM_CLOSED;
 		event_post_new_locked(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 		break;
-	case CM_DISCONNECTING:
-		disconnect_reply_locked(id);
-		break;
-	case CM_DISCONNECTED:
-		break;
+	case CM_DISCONNECTING: disconnect_reply_locked(id); break;
+	case CM_DISCONNECTED: break;
 	case CM_CONNECTING:
-		if (id->known) {	/* perhaps somebody else listens there by now */
+		if (id->known) { /* perhaps somebody else listens there by now */
 			connect_mistaken_locked(id);
 			break;
 		}
@@ -204,8 +185,6 @@ void disconnect_lost_locked(struct cm_id *id)
 			break;
 		}
 		/* fall through */
-	default:
-		rejected_locked(id, &gone);
-		break;
+	default: rejected_locked(id, &gone); break;
 	}
 }

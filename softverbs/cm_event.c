@@ -186,7 +186,7 @@ static struct cm_event *event_await_locked(struct cm_channel *channel, int *erro
 		cm_lock();
 		channel->token &= *error != 0;
 		if (channel->closed)
-			*error = 0;	/* it was about to wait when the descriptor went */
+			*error = 0; /* it was about to wait when the descriptor went */
 		else if (!*error)
 			event = event_take_locked(channel);
 	}
@@ -259,7 +259,7 @@ int rdma_get_cm_event(struct rdma_event_channel *public, struct rdma_cm_event **
 
 int rdma_ack_cm_event(struct rdma_cm_event *public)
 {
-	struct cm_event *event = (struct cm_event *)(void *)public;	/* its first member */
+	struct cm_event *event = (struct cm_event *)(void *)public; /* its first member */
 
 	if (!event)
 		return cm_fail(EINVAL);

@@ -22,11 +22,11 @@ struct number {
 	uint32_t next_free;
 };
 
-static struct {			/* lock */
+static struct { /* lock */
 	struct number *table;
-	uint32_t size, first_free, last_free;	/* index 0 is nobody's and ends the free list */
+	uint32_t size, first_free, last_free; /* index 0 is nobody's and ends the free list */
 	uint32_t generation;
-	unsigned ids;				/* that programs own */
+	unsigned ids; /* that programs own */
 } numbers;
 
 static _Thread_local int cancel_before;
@@ -292,7 +292,7 @@ int rdma_migrate_id(struct rdma_cm_id *public, struct rdma_event_channel *channe
 	event_move_locked(id, (struct cm_channel *)(void *)(channel ? channel : own));
 	public->channel = channel ? channel : own;
 	id->sync = own;
-	fetched = id->delivered;	/* from the old one; later ones come from the new */
+	fetched = id->delivered; /* from the old one; later ones come from the new */
 	while ((int)(id->acked - fetched) < 0)
 		cm_wait(&id->all_acked);
 	cm_unlock();

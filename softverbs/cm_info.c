@@ -25,7 +25,8 @@ static struct addrinfo resolver_hints(const struct rdma_addrinfo *hints)
 	return to;
 }
 
-static bool copy_address(struct sockaddr **to, socklen_t *to_size, const struct sockaddr *from, socklen_t size)
+static bool copy_address(struct sockaddr **to, socklen_t *to_size, const struct sockaddr *from,
+			 socklen_t size)
 {
 	if (!size)
 		return true;
@@ -49,7 +50,8 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *info)
 	}
 }
 
-static struct rdma_addrinfo *info_new(const struct rdma_addrinfo *hints, const struct addrinfo *found)
+static struct rdma_addrinfo *info_new(const struct rdma_addrinfo *hints,
+				      const struct addrinfo *found)
 {
 	struct rdma_addrinfo *info = calloc(1, sizeof(*info));
 	bool datagram = found && found->ai_socktype == SOCK_DGRAM, copied = true;
@@ -67,15 +69,19 @@ static struct rdma_addrinfo *info_new(const struct rdma_addrinfo *hints, const s
 	if (!info->ai_port_space)
 		info->ai_port_space = datagram ? RDMA_PS_UDP : RDMA_PS_TCP;
 	if (found && info->ai_flags & RAI_PASSIVE)
-		copied = copy_address(&info->ai_src_addr, &info->ai_src_len, found->ai_addr, found->ai_addrlen);
+		copied = copy_address(&info->ai_src_addr, &info->ai_src_len, found->ai_addr,
+				      found->ai_addrlen);
 	else if (found)
-		copied = copy_address(&info->ai_dst_addr, &info->ai_dst_len, found->ai_addr, found->ai_addrlen);
+		copied = copy_address(&info->ai_dst_addr, &info->ai_dst_len, found->ai_addr,
+				      found->ai_addrlen);
 	else
-		copied = copy_address(&info->ai_dst_addr, &info->ai_dst_len, hints->ai_dst_addr, hints->ai_dst_len);
+		copied = copy_address(&info->ai_dst_addr, &info->ai_dst_len, hints->ai_dst_addr,
+				      hints->ai_dst_len);
 	if (found)
 		info->ai_family = found->ai_family;
 	if (copied && hints && !info->ai_src_len)
-		copied = copy_address(&info->ai_src_addr, &info->ai_src_len, hints->ai_src_addr, hints->ai_src_len);
+		copied = copy_address(&info->ai_src_addr, &info->ai_src_len, hints->ai_src_addr,
+				      hints->ai_src_len);
 	if (copied)
 		return info;
 	rdma_freeaddrinfo(info);

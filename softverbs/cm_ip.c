@@ -14,12 +14,12 @@
 #include "softverbs/cm.h"
 #include "softverbs/name.h"
 
-#define PROBE_PORT 9	/* of datagram sockets that never send */
+#define PROBE_PORT 9 /* of datagram sockets that never send */
 
 socklen_t ip_sockaddr_size(const struct sockaddr *addr)
 {
-	return addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-					     sizeof(struct sockaddr_in);
+	return addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					   : sizeof(struct sockaddr_in);
 }
 
 void ip_set_port(struct sockaddr *addr, uint16_t port)
@@ -87,9 +87,9 @@ bool ip_parse(struct cm_ip *ip, const char *text)
 	memset(ip, 0, sizeof(*ip));
 	if (!strncmp(text, "any", 3)) {
 		ip->any = true;
-		ip->families = text[3] == '4' ? CM_IPV4 :
-			       text[3] == '6' ? CM_IPV6 :
-						CM_IPV4 | CM_IPV6;
+		ip->families = text[3] == '4'	? CM_IPV4
+			       : text[3] == '6' ? CM_IPV6
+						: CM_IPV4 | CM_IPV6;
 		return true;
 	}
 	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
@@ -131,8 +131,8 @@ static bool is_multicast(const struct sockaddr *addr)
 	const struct sockaddr_in6 *six = (const void *)addr;
 	const struct sockaddr_in *four = (const void *)addr;
 
-	return addr->sa_family == AF_INET6 ? IN6_IS_ADDR_MULTICAST(&six->sin6_addr) :
-					     IN_MULTICAST(ntohl(four->sin_addr.s_addr));
+	return addr->sa_family == AF_INET6 ? IN6_IS_ADDR_MULTICAST(&six->sin6_addr)
+					   : IN_MULTICAST(ntohl(four->sin_addr.s_addr));
 }
 
 /*

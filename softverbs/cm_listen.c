@@ -10,7 +10,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define TELL_TIME NSEC_PER_SEC	/* a program that answers sooner need not tell that it has a request */
+#define TELL_TIME \
+	NSEC_PER_SEC /* a program that answers sooner need not tell that it has a request */
 
 int rdma_listen(struct rdma_cm_id *public, int backlog)
 {
@@ -157,8 +158,8 @@ void listen_request_locked(struct sv_peer *peer, const struct cm_message *messag
 		message_reject_locked(peer, 0, message->from, CM_NO_LISTENER);
 		return;
 	}
-	request = listener->parked_count < CM_PARKED ? request_new_locked(listener, peer, message) :
-						       NULL;
+	request = listener->parked_count < CM_PARKED ? request_new_locked(listener, peer, message)
+						     : NULL;
 	if (!request) {
 		message_reject_locked(peer, 0, message->from, CM_NO_RESOURCES);
 	} else if (listener->queued < listener->backlog) {
@@ -233,7 +234,7 @@ void listen_stop_locked(struct cm_id *listener)
 {
 	struct cm_id *request;
 
-	if (listener->telling)		/* those that were fetched live on */
+	if (listener->telling) /* those that were fetched live on */
 		requests_tell_locked();
 	listener->telling = false;
 	while ((request = unpark_first_locked(listener))) {

@@ -23,11 +23,11 @@ struct answer {
 
 #define KNOWN 64
 
-static struct known {		/* the cm lock; by space and number */
+static struct known { /* the cm lock; by space and number */
 	struct cm_ip ip;
 	uint32_t space;
 	uint16_t number, slot;
-	uint64_t nonce[2];	/* zeros: nothing is known */
+	uint64_t nonce[2]; /* zeros: nothing is known */
 } known[KNOWN];
 
 struct cm_lookup {
@@ -39,7 +39,8 @@ struct cm_lookup {
 void lookup_answer(int fd)
 {
 	const struct sv_peer *self = peer_self();
-	struct answer answer = { .magic = ANSWER_MAGIC, .slot = self->slot,
+	struct answer answer = { .magic = ANSWER_MAGIC,
+				 .slot = self->slot,
 				 .nonce = { self->nonce[0], self->nonce[1] } };
 	struct ucred asker;
 	int error = name_peer(fd, &asker);
@@ -85,7 +86,9 @@ static void known_keep_locked(const struct cm_id *id, const struct answer *answe
 	if (ip_from_sockaddr(&ip, &number, &id->id.route.addr.dst_addr))
 		return;
 	entry = known_entry(id->id.ps, number);
-	*entry = (struct known){ .ip = ip, .space = id->id.ps, .number = number,
+	*entry = (struct known){ .ip = ip,
+				 .space = id->id.ps,
+				 .number = number,
 				 .slot = (uint16_t)answer->slot,
 				 .nonce = { answer->nonce[0], answer->nonce[1] } };
 }
@@ -119,7 +122,7 @@ static void lookup_ready(struct engine_watch *watch, uint32_t events)
 
 	(void)events;
 	cm_lock();
-	if (watch->fd < 0) {		/* stopped meanwhile */
+	if (watch->fd < 0) { /* stopped meanwhile */
 		cm_unlock();
 		return;
 	}
@@ -156,7 +159,8 @@ static int lookup_watch_locked(struct cm_id *id, int fd)
 /* A connection to the name of the address, or to the wildcard that stands for it. */
 static int name_reach(uint32_t space, uint16_t number, const struct cm_ip *ip)
 {
-	struct cm_ip tries[3] = { *ip, { .any = true, .families = ip->families },
+	struct cm_ip tries[3] = { *ip,
+				  { .any = true, .families = ip->families },
 				  { .any = true, .families = CM_IPV4 | CM_IPV6 } };
 	struct ucred owner;
 	char name[96];

@@ -112,26 +112,13 @@ static void queued_locked(struct cm_id *id, const struct cm_message *message)
 static void dispatch_locked(struct cm_id *id, const struct cm_message *message)
 {
 	switch ((enum cm_kind)message->kind) {
-	case CM_MSG_MRA:
-		queued_locked(id, message);
-		break;
-	case CM_MSG_REP:
-		connect_reply_locked(id, message);
-		break;
-	case CM_MSG_RTU:
-		accept_complete_locked(id);
-		break;
-	case CM_MSG_REJ:
-		rejected_locked(id, message);
-		break;
-	case CM_MSG_DREQ:
-		disconnect_request_locked(id);
-		break;
-	case CM_MSG_DREP:
-		disconnect_reply_locked(id);
-		break;
-	case CM_MSG_REQ:		/* has no addressee */
-		break;
+	case CM_MSG_MRA: queued_locked(id, message); break;
+	case CM_MSG_REP: connect_reply_locked(id, message); break;
+	case CM_MSG_RTU: accept_complete_locked(id); break;
+	case CM_MSG_REJ: rejected_locked(id, message); break;
+	case CM_MSG_DREQ: disconnect_request_locked(id); break;
+	case CM_MSG_DREP: disconnect_reply_locked(id); break;
+	case CM_MSG_REQ: /* has no addressee */ break;
 	}
 }
 
@@ -180,14 +167,15 @@ void cm_slot_unreachable(uint16_t slot, int error)
 	uint32_t cursor = 0;
 	struct cm_id *id;
 
-	if (error == ECONNRESET)	/* it died while it said hello */
+	if (error == ECONNRESET) /* it died while it said hello */
 		error = ECONNREFUSED;
 	cm_lock();
 	while ((id = id_next_locked(&cursor))) {
 		if (!id->wants_link || id->slot != slot)
 			continue;
 		id->wants_link = false;
-		if (error == ETIMEDOUT)		/* it lives, and is slow: the request has more time than a link */
+		if (error ==
+		    ETIMEDOUT) /* it lives, and is slow: the request has more time than a link */
 			connect_retry_locked(id);
 		else
 			connect_refused_locked(id, error);

@@ -27,16 +27,11 @@ static int option_bool(struct cm_id *id, bool *to, const void *value, size_t siz
 static int option_set_locked(struct cm_id *id, int name, const void *value, size_t size)
 {
 	switch (name) {
-	case RDMA_OPTION_ID_TOS:
-		return option_byte(&id->tos, value, size);
-	case RDMA_OPTION_ID_REUSEADDR:
-		return option_bool(id, &id->reuse_addr, value, size);
-	case RDMA_OPTION_ID_AFONLY:
-		return option_bool(id, &id->addr_family_only, value, size);
-	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		return option_byte(&id->ack_timeout, value, size);
-	default:
-		return ENOSYS;
+	case RDMA_OPTION_ID_TOS: return option_byte(&id->tos, value, size);
+	case RDMA_OPTION_ID_REUSEADDR: return option_bool(id, &id->reuse_addr, value, size);
+	case RDMA_OPTION_ID_AFONLY: return option_bool(id, &id->addr_family_only, value, size);
+	case RDMA_OPTION_ID_ACK_TIMEOUT: return option_byte(&id->ack_timeout, value, size);
+	default: return ENOSYS;
 	}
 }
 

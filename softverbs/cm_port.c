@@ -23,15 +23,15 @@
  * for lie below (dtest: 45248) and above (dapltest: 62000 to 63000).
  */
 #define EPHEMERAL_FIRST 49152u
-#define EPHEMERAL_END   60992u
-#define BLOCK           16u		/* ports; both are multiples */
-#define BLOCKS          ((EPHEMERAL_END - EPHEMERAL_FIRST) / BLOCK)
-#define LISTEN_QUEUE    256
+#define EPHEMERAL_END	60992u
+#define BLOCK		16u /* ports; both are multiples */
+#define BLOCKS		((EPHEMERAL_END - EPHEMERAL_FIRST) / BLOCK)
+#define LISTEN_QUEUE	256
 
 struct block {
 	LIST_ENTRY(block) entry;
 	uint16_t space, first;
-	uint16_t used;			/* bit (number - first) */
+	uint16_t used; /* bit (number - first) */
 	int fd;
 };
 
@@ -84,7 +84,7 @@ static void blocks_scan_locked(uint16_t space)
 
 	snprintf(prefix, sizeof(prefix), "c/%x/", space);
 	name_scan(prefix, avoid_name, &space);
-	LIST_FOREACH(port, &ports, entry)	/* these have no name */
+	LIST_FOREACH(port, &ports, entry) /* these have no name */
 		if (port->shared && !port->ephemeral && port->space == space)
 			ephemeral_avoid_locked(space, port->number);
 }
@@ -149,7 +149,8 @@ static int ephemeral_take_locked(uint16_t space, uint16_t *number)
 	unsigned bit;
 	int error;
 
-	while (!(block = block_with_room_locked(space))) {	/* a new one may be full of claimed ports */
+	/* a new one may be full of claimed ports */
+	while (!(block = block_with_room_locked(space))) {
 		error = blocks_claim_locked(space);
 		if (error)
 			return error;
@@ -179,7 +180,7 @@ static void ephemeral_give_locked(uint16_t space, uint16_t number)
 
 	if (!block)
 		return;
-	block->used &= (uint16_t)~(1u << (number - block->first));
+	block->used &= (uint16_t) ~(1u << (number - block->first));
 	if (block->used)
 		return;
 	for (other = LIST_FIRST(&blocks); other; other = next) {
@@ -367,7 +368,7 @@ void port_release_locked(struct cm_id *id)
 	name_give(port->fd < 0 ? port->watch.fd : port->fd);
 	if (port->fd >= 0)
 		close(port->fd);
-	if (port->watch.fd < 0) {	/* the engine never saw it */
+	if (port->watch.fd < 0) { /* the engine never saw it */
 		free(port);
 		return;
 	}

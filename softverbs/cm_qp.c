@@ -9,7 +9,7 @@
 #include "softverbs/device.h"
 #include "util/log.h"
 
-#define ACK_TIMEOUT 19		/* as a kernel chooses for a path of no length */
+#define ACK_TIMEOUT 19 /* as a kernel chooses for a path of no length */
 
 /* ---- attributes ---- */
 

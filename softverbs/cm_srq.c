@@ -11,7 +11,8 @@ int rdma_create_srq_ex(struct rdma_cm_id *public, struct ibv_srq_init_attr_ex *a
 {
 	struct cm_id *id = cm_id_of(public);
 	struct ibv_srq_init_attr plain = { .srq_context = attr->srq_context, .attr = attr->attr };
-	struct ibv_pd *pd = attr->comp_mask & IBV_SRQ_INIT_ATTR_PD && attr->pd ? attr->pd : public->pd;
+	struct ibv_pd *pd =
+		attr->comp_mask & IBV_SRQ_INIT_ATTR_PD && attr->pd ? attr->pd : public->pd;
 
 	if (!id_is_ours(id))
 		return cm_fail(ENODEV);
@@ -48,7 +49,8 @@ void rdma_destroy_srq(struct rdma_cm_id *public)
 	int error = public->srq ? ibv_destroy_srq(public->srq) : 0;
 
 	if (error)
-		log_at(LOG_ERROR, "rdma_cm: id %p: destroy SRQ: %s", (void *)public, strerror(error));
+		log_at(LOG_ERROR, "rdma_cm: id %p: destroy SRQ: %s", (void *)public,
+		       strerror(error));
 	public->srq = NULL;
 }
 
@@ -62,7 +64,8 @@ int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *cont
 	return cm_fail(EOPNOTSUPP);
 }
 
-int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr, void *context)
+int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
+			   void *context)
 {
 	(void)id;
 	(void)attr;

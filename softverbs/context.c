@@ -90,7 +90,8 @@ int ibv_close_device(struct ibv_context *ibv)
 	 * device; acquire: what the last user did with the context is done before it is freed.
 	 */
 	if (atomic_load_explicit(&context->users, memory_order_acquire)) {
-		log_at(LOG_WARN, "%s: close: objects are left, they stay until the program ends", ibv->device->name);
+		log_at(LOG_WARN, "%s: close: objects are left, they stay until the program ends",
+		       ibv->device->name);
 		return 0;
 	}
 	context_free(context);

@@ -14,17 +14,17 @@
 struct async_entry;
 
 struct sv_context {
-	const uint32_t *alive;			/* area_alive() when it was opened */
-	atomic_uint users;			/* PDs, and what else keeps it from being closed */
-	STAILQ_HEAD(, async_entry) events;	/* verbs.context.mutex */
-	pthread_cond_t acked;			/* with it: an object is fully acknowledged */
+	const uint32_t *alive;		   /* area_alive() when it was opened */
+	atomic_uint users;		   /* PDs, and what else keeps it from being closed */
+	STAILQ_HEAD(, async_entry) events; /* verbs.context.mutex */
+	pthread_cond_t acked;		   /* with it: an object is fully acknowledged */
 	struct verbs_context verbs;
 };
 
 static inline struct sv_context *context_of(struct ibv_context *context)
 {
-	return (struct sv_context *)(void *)
-		((char *)context - offsetof(struct sv_context, verbs.context));
+	return (struct sv_context *)(void *)((char *)context -
+					     offsetof(struct sv_context, verbs.context));
 }
 
 /* Opened by this process; false in a forked child, which must not touch its parent's objects. */

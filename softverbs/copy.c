@@ -128,8 +128,8 @@ enum copy_result copy_out_polled(const struct sv_peer *peer, const struct iovec 
 		{ .iov_base = (uint8_t *)there.iov_base + body, .iov_len = length - body },
 	};
 
-	return body ? copy_out(peer, here, here_count, skip, parts, 2, length) :
-		      copy_out(peer, here, here_count, skip, &there, 1, length);
+	return body ? copy_out(peer, here, here_count, skip, parts, 2, length)
+		    : copy_out(peer, here, here_count, skip, &there, 1, length);
 }
 
 enum copy_result copy_in(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,

@@ -9,13 +9,13 @@
 #include <sys/uio.h>
 #include "softverbs/peer.h"
 
-#define COPY_PIECE (1u << 20)	/* moved at once: bounds how long a window stays open */
+#define COPY_PIECE (1u << 20) /* moved at once: bounds how long a window stays open */
 
 enum copy_result {
 	COPY_DONE,
-	COPY_HERE,		/* a page of ours is not there */
-	COPY_THERE,		/* a page of theirs is not there */
-	COPY_GONE,		/* the process is */
+	COPY_HERE,  /* a page of ours is not there */
+	COPY_THERE, /* a page of theirs is not there */
+	COPY_GONE,  /* the process is */
 	COPY_DENIED,
 };
 

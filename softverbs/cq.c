@@ -235,7 +235,7 @@ int cq_attach(struct sv_cq *cq, struct sv_qp *qp, unsigned roles)
 	lock_give(&cq->lock);
 	many_free(&many);
 	if (changed)
-		area_barrier();		/* nobody's message goes by the new mode */
+		area_barrier(); /* nobody's message goes by the new mode */
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #define CQ_HOT 8 /* QPs looked at in each poll; with more, the others must be marked ready */
 
 enum cq_role {
-	CQ_SENDS = 1,			/* the CQ is the QP's send CQ */
+	CQ_SENDS = 1, /* the CQ is the QP's send CQ */
 	CQ_RECVS = 2,
 };
 
@@ -17,12 +17,12 @@ struct cq_member {
 	unsigned roles;
 };
 
-struct cq_many {			/* with more than CQ_HOT members */
-	struct cq_member *members;	/* all of them, by QP index */
-	uint64_t *is_hot;		/* a bit for each QP index */
+struct cq_many {		   /* with more than CQ_HOT members */
+	struct cq_member *members; /* all of them, by QP index */
+	uint64_t *is_hot;	   /* a bit for each QP index */
 	struct rw_ready *ready;
 	uint64_t ready_offset;
-	uint32_t victim;		/* of hot, the next to leave */
+	uint32_t victim; /* of hot, the next to leave */
 };
 
 struct sv_cq {
@@ -34,9 +34,9 @@ struct sv_cq {
 		lock; /* guards all below; taken before an SQ's, after a channel's */
 	bool broken;  /* overrun: `left` more are handed out, then it fails */
 	uint32_t left;
-	uint32_t count, turn;			/* of hot; which one polls begin with */
-	_Atomic(uint32_t) waiting;		/* member QPs with sends that wait for something */
-	_Atomic(uint32_t) served;		/* member QPs whose initiator has copies made */
+	uint32_t count, turn;	   /* of hot; which one polls begin with */
+	_Atomic(uint32_t) waiting; /* member QPs with sends that wait for something */
+	_Atomic(uint32_t) served;  /* member QPs whose initiator has copies made */
 	const uint32_t *alive;
 	struct rw_cq *rw;
 	struct ro_cq *ro;
@@ -44,14 +44,14 @@ struct sv_cq {
 	/* seldom touched */
 	_Alignas(SV_LINE) struct cq_many many;
 	uint32_t index;
-	uint32_t total;				/* members */
-	uint64_t demand; /* completions that the members' queues can have at once */
-	uint32_t arm_round;			/* of the last arming */
-	bool arm_counted;			/* its event is in `fired` */
-	bool repair; /* a token may be there without an event: then it is this CQ's */
-	uint32_t fired, consumed;		/* channel events */
-	unsigned pins;				/* area table lock */
-	TAILQ_ENTRY(sv_cq) entry;		/* in the channel's list, under its lock */
+	uint32_t total;		  /* members */
+	uint64_t demand;	  /* completions that the members' queues can have at once */
+	uint32_t arm_round;	  /* of the last arming */
+	bool arm_counted;	  /* its event is in `fired` */
+	bool repair;		  /* a token may be there without an event: then it is this CQ's */
+	uint32_t fired, consumed; /* channel events */
+	unsigned pins;		  /* area table lock */
+	TAILQ_ENTRY(sv_cq) entry; /* in the channel's list, under its lock */
 	struct ex_poll *ex_poll;
 };
 
@@ -112,7 +112,7 @@ uint64_t cq_count_locked(struct sv_cq *cq);
 void cq_attend(struct sv_cq *cq);
 void cq_peer_gone(struct sv_cq *cq);
 
-void cq_close_ex(struct sv_cq *cq);	/* accepts one without */
+void cq_close_ex(struct sv_cq *cq); /* accepts one without */
 
 /* NULL with errno; the public fields filled. */
 struct sv_cq *cq_make(struct ibv_context *context, uint32_t cqe, void *cq_context,

@@ -30,7 +30,7 @@ static void cq_tell(struct sv_cq *cq, uint32_t qp_index, uint32_t recvs, uint32_
 
 	fence_full(); /* the poller clears the mark, then looks; we publish, then look at the mark
 		       */
-	if (mode & CQ_MANY && cq->many.ready &&		/* `mode` lies where peers write */
+	if (mode & CQ_MANY && cq->many.ready && /* `mode` lies where peers write */
 	    !(atomic_load_explicit(&cq->many.ready->word[qp_index / 64], memory_order_relaxed) &
 	      bit)) {
 		/* release: what there is to find was published before */
@@ -97,9 +97,10 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
 	lock_take(&cq->lock);
 	arm = atomic_load_explicit(&cq->rw->arm, memory_order_relaxed);
 	while (arm & ARM_TYPE && (arm & ARM_TYPE) < want)
-		if (atomic_compare_exchange_weak_explicit(
-			    &cq->rw->arm, &arm, (arm & ~(uint32_t)ARM_TYPE) | want,
-			    memory_order_relaxed, memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(&cq->rw->arm, &arm,
+							  (arm & ~(uint32_t)ARM_TYPE) | want,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
 			arm |= ARM_TYPE;
 	if (!(arm & ARM_TYPE)) {
 		event_count_locked(cq);

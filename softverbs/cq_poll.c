@@ -57,8 +57,9 @@ static bool member_has_locked(const struct cq_member *member)
 {
 	const struct sv_qp *qp = member->qp;
 
-	if (member->roles & CQ_SENDS && atomic_load_explicit(&qp->sq_ready, memory_order_acquire) !=
-	    atomic_load_explicit(&qp->sq_polled, memory_order_relaxed))
+	if (member->roles & CQ_SENDS &&
+	    atomic_load_explicit(&qp->sq_ready, memory_order_acquire) !=
+		    atomic_load_explicit(&qp->sq_polled, memory_order_relaxed))
 		return true;
 	return member->roles & CQ_RECVS && rx_has_locked(qp);
 }
@@ -79,7 +80,7 @@ static void many_evict_locked(struct sv_cq *cq, struct cq_member *place)
 	cq->many.is_hot[index / 64] &= ~(1ull << index % 64);
 	atomic_fetch_and_explicit(&cq->many.ready->word[index / 64], ~(1ull << index % 64),
 				  memory_order_relaxed);
-	fence_full();			/* a sender publishes, then looks at the mark */
+	fence_full(); /* a sender publishes, then looks at the mark */
 	if (member_has_locked(place))
 		many_mark(&cq->many, index);
 }

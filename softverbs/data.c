@@ -189,7 +189,7 @@ static void qp_peer_gone(struct sv_qp *qp, void *arg)
 	if (atomic_load_explicit(&qp->peer, memory_order_acquire) != arg)
 		return;
 	lock_take(&qp->sq.lock);
-	tx_unbind_locked(qp);		/* from now on nobody answers */
+	tx_unbind_locked(qp); /* from now on nobody answers */
 	sq_run_locked(qp);
 	sq_tell_locked(qp);
 	lock_give(&qp->sq.lock);
@@ -203,7 +203,7 @@ void data_peer_gone(struct sv_peer *peer)
 	stripes_forget(peer->slot);
 	mail_peer_gone(peer);
 	qps_each(qp_peer_gone, peer);
-	data_doorbell();		/* it may have asked for attention and not come to ring */
+	data_doorbell(); /* it may have asked for attention and not come to ring */
 }
 
 void data_peer_free(struct sv_peer *peer)

@@ -55,7 +55,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 	const unsigned char *byte = data;
 
 	while (size--)
-		hash = (hash ^ *byte++) * 0x100000001b3ull;	/* FNV-1a */
+		hash = (hash ^ *byte++) * 0x100000001b3ull; /* FNV-1a */
 	return hash;
 }
 

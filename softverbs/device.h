@@ -9,15 +9,15 @@
 #include "softverbs/api.h"
 
 enum sv_limit {
-	SV_MAX_QP = 4096,		/* of a slot: 12 bits of QPN */
+	SV_MAX_QP = 4096, /* of a slot: 12 bits of QPN */
 	SV_MAX_CQ = 4096,
 	SV_MAX_SRQ = 1024,
-	SV_MAX_WR = 32768,		/* of each queue, shared or not */
+	SV_MAX_WR = 32768, /* of each queue, shared or not */
 	SV_MAX_SGE = 30,
 	SV_MAX_CQE = 4194303,
-	SV_MAX_REGION = 65535,		/* memory regions and windows together */
+	SV_MAX_REGION = 65535, /* memory regions and windows together */
 	SV_MAX_PD = 65535,
-	SV_MAX_RD_ATOMIC = 16,		/* either direction */
+	SV_MAX_RD_ATOMIC = 16, /* either direction */
 	SV_MAX_INLINE = 236,
 	SV_MAX_MSG = 1 << 30,
 	SV_PORT = 1,

@@ -88,8 +88,8 @@ int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 	return softverbs_rdma_bind_addr(id, addr);
 }
 
-int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr,
-		      struct sockaddr *dst_addr, int timeout_ms)
+int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct sockaddr *dst_addr,
+		      int timeout_ms)
 {
 	return softverbs_rdma_resolve_addr(id, src_addr, dst_addr, timeout_ms);
 }
@@ -99,8 +99,7 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	return softverbs_rdma_resolve_route(id, timeout_ms);
 }
 
-int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-		   struct ibv_qp_init_attr *qp_init_attr)
+int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr)
 {
 	return softverbs_rdma_create_qp(id, pd, qp_init_attr);
 }

@@ -110,8 +110,7 @@ int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 	return poll(fds, nfds, timeout);
 }
 
-int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
-	    struct timeval *timeout)
+int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
 {
 	return select(nfds, readfds, writefds, exceptfds, timeout);
 }
@@ -136,7 +135,7 @@ int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *opt
 	return no_rsockets();
 }
 
-int rfcntl(int socket, int cmd, ... )
+int rfcntl(int socket, int cmd, ...)
 {
 	return no_rsockets();
 }

@@ -63,8 +63,8 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 		errno = error;
 		return -1;
 	}
-	*type = !error && entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? SYSFS_GID_ROCE_V2 :
-								   SYSFS_GID_IB_ROCE_V1;
+	*type = !error && entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? SYSFS_GID_ROCE_V2
+								 : SYSFS_GID_IB_ROCE_V1;
 	return 0;
 }
 

@@ -17,18 +17,18 @@
 #include "util/log.h"
 
 #define BATCH 32
-#define FIRES 256	/* timers in a row before descriptors are looked at again */
+#define FIRES 256 /* timers in a row before descriptors are looked at again */
 
 static struct {
-	pthread_mutex_t lock;		/* all below; innermost of the locks of this room */
-	pthread_cond_t fired;		/* `firing` was reset */
+	pthread_mutex_t lock; /* all below; innermost of the locks of this room */
+	pthread_cond_t fired; /* `firing` was reset */
 	pthread_t thread;
 	bool running, stop;
 	int epoll;
-	struct engine_watch clock, wake;	/* timerfd, eventfd */
-	uint64_t clock_set;		/* when the timerfd expires; 0: not armed */
+	struct engine_watch clock, wake; /* timerfd, eventfd */
+	uint64_t clock_set;		 /* when the timerfd expires; 0: not armed */
 	struct sv_timer *firing;
-	TAILQ_HEAD(timer_head, sv_timer) timers;	/* by deadline */
+	TAILQ_HEAD(timer_head, sv_timer) timers; /* by deadline */
 	STAILQ_HEAD(, engine_job) jobs;
 	LIST_HEAD(, engine_watch) watches;
 } engine = {
@@ -141,7 +141,7 @@ static void clock_set_locked(void)
 		spec.it_value.tv_sec = (time_t)(first->deadline / NSEC_PER_SEC);
 		spec.it_value.tv_nsec = (long)(first->deadline % NSEC_PER_SEC);
 		if (!first->deadline)
-			spec.it_value.tv_nsec = 1;	/* zero would disarm it */
+			spec.it_value.tv_nsec = 1; /* zero would disarm it */
 	}
 	engine.clock_set = first ? first->deadline : 0;
 	timerfd_settime(engine.clock.fd, TFD_TIMER_ABSTIME, &spec, NULL);
@@ -195,7 +195,7 @@ void engine_timer_cancel(struct sv_timer *timer)
 		timer_remove_locked(timer);
 		pthread_cond_wait(&engine.fired, &engine.lock);
 	}
-	timer_remove_locked(timer);	/* `fire` may have armed it again */
+	timer_remove_locked(timer); /* `fire` may have armed it again */
 	pthread_mutex_unlock(&engine.lock);
 	cancel_restore(cancel);
 }
@@ -206,7 +206,7 @@ void engine_timer_cancel(struct sv_timer *timer)
  */
 static void clock_ready(struct engine_watch *watch, uint32_t events)
 {
-	void (*fire)(struct sv_timer *timer);
+	void (*fire)(struct sv_timer * timer);
 	uint64_t now = clock_now(), count;
 	struct sv_timer *timer;
 	unsigned fires;
@@ -221,7 +221,7 @@ static void clock_ready(struct engine_watch *watch, uint32_t events)
 			break;
 		timer_remove_locked(timer);
 		engine.firing = timer;
-		fire = timer->fire;	/* without the lock it may be armed for something else */
+		fire = timer->fire; /* without the lock it may be armed for something else */
 		pthread_mutex_unlock(&engine.lock);
 		fire(timer);
 		pthread_mutex_lock(&engine.lock);

@@ -18,7 +18,7 @@
  * holds for engine_unwatch.
  */
 struct engine_watch {
-	int fd;			/* closed and -1 after engine_unwatch */
+	int fd; /* closed and -1 after engine_unwatch */
 	bool listed;
 	void (*ready)(struct engine_watch *watch, uint32_t events);
 	LIST_ENTRY(engine_watch) entry;
@@ -33,7 +33,7 @@ struct engine_job {
 	STAILQ_ENTRY(engine_job) entry;
 };
 
-int engine_start(void);			/* 0 or errno */
+int engine_start(void); /* 0 or errno */
 /* the thread ends; not from the engine; watches and jobs may still come */
 void engine_halt(void);
 /* halts, runs what is left of the jobs, closes; accepts one that did not start */
@@ -43,7 +43,7 @@ void engine_stop(void);
 int engine_watch(struct engine_watch *watch, int fd, uint32_t events,
 		 void (*ready)(struct engine_watch *watch, uint32_t events));
 void engine_rewatch(struct engine_watch *watch, uint32_t events);
-void engine_unwatch(struct engine_watch *watch);	/* accepts one that is not watched */
+void engine_unwatch(struct engine_watch *watch); /* accepts one that is not watched */
 
 void engine_defer(struct engine_job *job, void (*run)(struct engine_job *job));
 

@@ -11,22 +11,22 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define RNR_MOST NSEC_PER_MSEC	/* the timer of a QP of rdma_cm would hold it up for 655 ms */
+#define RNR_MOST NSEC_PER_MSEC /* the timer of a QP of rdma_cm would hold it up for 655 ms */
 
 enum stage {
 	STAGE_NEW,
-	STAGE_LATE,			/* until `until` */
+	STAGE_LATE, /* until `until` */
 	STAGE_IN_TIME,
-	STAGE_REFUSED,			/* no receive, until `until` */
+	STAGE_REFUSED, /* no receive, until `until` */
 	STAGE_FREE,
 };
 
-struct sv_fault {			/* SQ lock */
-	struct sv_fault_plan plan;	/* constant */
+struct sv_fault {		   /* SQ lock */
+	struct sv_fault_plan plan; /* constant */
 	struct sv_qp *qp;
-	uint32_t number;		/* sq.exec of what is in this stage */
+	uint32_t number; /* sq.exec of what is in this stage */
 	enum stage stage;
-	uint32_t messages, done;	/* that need a receive; all */
+	uint32_t messages, done; /* that need a receive; all */
 	uint64_t until;
 	struct sv_timer timer;
 };
@@ -93,7 +93,7 @@ static int refuse(struct sv_fault *fault)
 		fault->stage = STAGE_FREE;
 		return 1;
 	}
-	status = tx_enter_locked(qp);	/* the responder has the timer's code */
+	status = tx_enter_locked(qp); /* the responder has the timer's code */
 	if (status)
 		return status;
 	window_leave(&qp->tx);
@@ -113,8 +113,7 @@ static int fault_before(struct sv_fault *fault, const struct ibv_send_wr *wr)
 		if (needs_receive(wr))
 			fault->messages++;
 		if (plan->delay)
-			return wait_for(fault, STAGE_LATE, plan->delay * NSEC_PER_USEC,
-					SQ_DELAYED);
+			return wait_for(fault, STAGE_LATE, plan->delay * NSEC_PER_USEC, SQ_DELAYED);
 	}
 	if (fault->stage == STAGE_LATE) {
 		if (!is_over(fault))

@@ -7,7 +7,7 @@
 
 /* For a new QP: NULL in *fault when none is asked for. 0 or ENOMEM. */
 int fault_open(struct sv_fault **fault, struct sv_qp *qp);
-void fault_cancel(struct sv_fault *fault);	/* no timer runs after it; accepts NULL */
+void fault_cancel(struct sv_fault *fault); /* no timer runs after it; accepts NULL */
 void fault_close(struct sv_fault *fault);
 
 /* sq_execute_locked of a QP that has faults. */

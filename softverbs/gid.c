@@ -11,14 +11,14 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define SNAPSHOT_AGE NSEC_PER_SEC	/* perftest asks some fifty times in a row */
+#define SNAPSHOT_AGE NSEC_PER_SEC /* perftest asks some fifty times in a row */
 
 struct entry {
 	union ibv_gid gid;
 	uint32_t interface;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* all below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
 static struct entry table[SV_GID_TABLE];
 static unsigned filled;
 static uint64_t expires;
@@ -79,11 +79,9 @@ static void refresh_locked(void)
 	expires = now + SNAPSHOT_AGE;
 	filled = 0;
 	/* whatever getifaddrs says: GID 0 must work in a container without addresses */
-	add_locked(gid_from_ipv4((struct in_addr){ htonl(INADDR_LOOPBACK) }),
-		   if_nametoindex("lo"));
+	add_locked(gid_from_ipv4((struct in_addr){ htonl(INADDR_LOOPBACK) }), if_nametoindex("lo"));
 	if (getifaddrs(&list)) {
-		log_at(LOG_WARN, "soft0: getifaddrs: %s; only 127.0.0.1 is known",
-		       strerror(errno));
+		log_at(LOG_WARN, "soft0: getifaddrs: %s; only 127.0.0.1 is known", strerror(errno));
 		return;
 	}
 	add_family_locked(list, AF_INET);

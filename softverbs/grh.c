@@ -9,9 +9,9 @@
 #include <string.h>
 #include "softverbs/ud.h"
 
-#define IPV4_AT   20u		/* the header's place in the area; what is before is undefined */
+#define IPV4_AT	  20u /* the header's place in the area; what is before is undefined */
 #define IPV4_SIZE 20u
-#define OVERHEAD  (8u + 12u + 8u + 4u)	/* UDP, BTH, DETH, ICRC */
+#define OVERHEAD  (8u + 12u + 8u + 4u) /* UDP, BTH, DETH, ICRC */
 #define HOPS	  64u
 #define VERSION_6 6u
 
@@ -135,7 +135,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
 		errno = EPROTONOSUPPORT;
 		return -1;
 	}
-	if (index < 0) {		/* the address has gone from this host since */
+	if (index < 0) { /* the address has gone from this host since */
 		errno = ENOENT;
 		return -1;
 	}

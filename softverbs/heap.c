@@ -10,7 +10,7 @@ struct heap_free {
 	uint64_t offset;
 };
 
-#define CLASS_MIN 6u		/* one line */
+#define CLASS_MIN 6u /* one line */
 
 static unsigned size_class(uint64_t size)
 {
@@ -117,7 +117,7 @@ void heap_close(struct heap *heap)
 {
 	struct heap_free *entry;
 
-	for (unsigned class = 0; class < HEAP_CLASSES; class++)
+	for (unsigned class = 0; class < HEAP_CLASSES; class ++)
 		while ((entry = free_pop(heap, class)))
 			free(entry);
 	while ((entry = heap->taken)) {

@@ -19,7 +19,7 @@
 
 #define MODE(copy) (1u << (copy))
 
-static bool ptracer_set;		/* links lock */
+static bool ptracer_set; /* links lock */
 
 /*
  * SOFTVERBS_COPY: the ways this process goes, and the ways it offers. A descriptor of its memory is
@@ -43,12 +43,12 @@ static void ptracer_allow(void)
 	char scope = '0';
 
 	if (fd < 0)
-		return;			/* a kernel without Yama */
+		return; /* a kernel without Yama */
 	if (read(fd, &scope, 1) == 1 && scope == '1' &&
 	    !prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0)) {
 		ptracer_set = true;
 		log_at(LOG_NOTE, "softverbs: Yama is told to let other processes of this user reach"
-		       " this one's memory; SOFTVERBS_COPY=bounce forbids it");
+				 " this one's memory; SOFTVERBS_COPY=bounce forbids it");
 	}
 	close(fd);
 }
@@ -144,7 +144,7 @@ static bool is_doorbell(int fd)
 		return false;
 	length = readlink(path, target, sizeof(target));
 	if (length < 0)
-		return errno == ENOENT;		/* no /proc here */
+		return errno == ENOENT; /* no /proc here */
 	return length == sizeof(kind) - 1 && !memcmp(target, kind, sizeof(kind) - 1);
 }
 
@@ -169,8 +169,8 @@ struct sv_peer *hello_peer(const struct hello *hello, const struct ucred *cred, 
 	struct sv_peer *peer = NULL;
 	int error = EPROTO;
 
-	if (fd_count == SV_HELLO_FDS || (fd_count == SV_HELLO_FDS - 1 &&
-					 !(hello->modes & MODE(SV_COPY_MEMFD)))) {
+	if (fd_count == SV_HELLO_FDS ||
+	    (fd_count == SV_HELLO_FDS - 1 && !(hello->modes & MODE(SV_COPY_MEMFD)))) {
 		peer = calloc(1, sizeof(*peer));
 		error = peer ? peer_fill(peer, hello, cred, fds) : ENOMEM;
 	}
@@ -182,7 +182,7 @@ struct sv_peer *hello_peer(const struct hello *hello, const struct ucred *cred, 
 		errno = error;
 		return NULL;
 	}
-	close_all(fds, 2);		/* the mappings keep the areas */
+	close_all(fds, 2); /* the mappings keep the areas */
 	peer->doorbell = fds[2];
 	peer->memory = -1;
 	if (peer->copy == SV_COPY_MEMFD)

@@ -4,8 +4,7 @@
 #include <rdma/rdma_cma.h>
 #include "softverbs/api.h"
 
-#define SIZE(type, bytes) \
-	_Static_assert(sizeof(struct type) == (bytes), "size of " #type)
+#define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "size of " #type)
 #define AT(type, field, bytes) \
 	_Static_assert(offsetof(struct type, field) == (bytes), #type "." #field)
 
@@ -40,9 +39,11 @@ AT(ibv_context_ops, post_send, 200);
 AT(ibv_context_ops, post_recv, 208);
 
 /* Newer headers put slots in front, so what counts is the distance to the context. */
-#define SLOT(field, bytes) \
-	_Static_assert(offsetof(struct verbs_context, context) - \
-		       offsetof(struct verbs_context, field) == 320 - (bytes), "slot " #field)
+#define SLOT(field, bytes)                                                      \
+	_Static_assert(offsetof(struct verbs_context, context) -                \
+				       offsetof(struct verbs_context, field) == \
+			       320 - (bytes),                                   \
+		       "slot " #field)
 SLOT(query_port, 0);
 SLOT(advise_mr, 8);
 SLOT(alloc_null_mr, 16);

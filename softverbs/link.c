@@ -15,13 +15,13 @@
 #include "util/log.h"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77		/* Linux 6.5 */
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-#define GREETING_TIME (3 * NSEC_PER_SEC)	/* a link that is not ready by then is given up */
-#define RETRY_TIME    (2 * NSEC_PER_MSEC)	/* between two tries to connect */
+#define GREETING_TIME (3 * NSEC_PER_SEC)  /* a link that is not ready by then is given up */
+#define RETRY_TIME    (2 * NSEC_PER_MSEC) /* between two tries to connect */
 
-static LIST_HEAD(, sv_link) links = LIST_HEAD_INITIALIZER(links);	/* links lock */
+static LIST_HEAD(, sv_link) links = LIST_HEAD_INITIALIZER(links); /* links lock */
 
 static void link_ready(struct engine_watch *watch, uint32_t events);
 static void link_late(struct sv_timer *timer);
@@ -60,7 +60,7 @@ static void link_ready(struct engine_watch *watch, uint32_t events)
 		(struct sv_link *)(void *)((char *)watch - offsetof(struct sv_link, watch));
 	bool down;
 
-	links_lock();			/* whoever opened it has let go of it */
+	links_lock(); /* whoever opened it has let go of it */
 	down = link->state == LINK_DOWN;
 	links_unlock();
 	if (down)

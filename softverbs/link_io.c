@@ -12,7 +12,7 @@
 #include "softverbs/runtime.h"
 #include "util/log.h"
 
-#define OUT_MAX 16384		/* messages kept for a peer that does not read */
+#define OUT_MAX 16384 /* messages kept for a peer that does not read */
 
 #define HEADER (offsetof(struct link_message, wire.payload) - offsetof(struct link_message, wire))
 
@@ -222,7 +222,8 @@ static void arrivals_prepare(struct arrival *arrivals, struct mmsghdr *headers)
 		struct arrival *a = &arrivals[i];
 
 		a->iov = (struct iovec){ &a->message.wire, sizeof(a->message.wire) };
-		headers[i].msg_hdr = (struct msghdr){ .msg_iov = &a->iov, .msg_iovlen = 1,
+		headers[i].msg_hdr = (struct msghdr){ .msg_iov = &a->iov,
+						      .msg_iovlen = 1,
 						      .msg_control = &a->control,
 						      .msg_controllen = sizeof(a->control) };
 	}

@@ -9,7 +9,7 @@
 #include "util/log.h"
 
 struct reading {
-	const struct sv_qp *qp;		/* until it has `want` completions; NULL: to the end */
+	const struct sv_qp *qp; /* until it has `want` completions; NULL: to the end */
 	uint32_t want;
 };
 
@@ -38,7 +38,7 @@ static bool enough(const struct reading *reading)
 
 struct ring {
 	const uint8_t *base;
-	uint32_t size, at, end;		/* free-running */
+	uint32_t size, at, end; /* free-running */
 };
 
 /* False: nothing for this process, or nonsense. */
@@ -146,7 +146,7 @@ static void read_locked(const struct reading *reading)
 
 	if (enough(reading))
 		return;
-	pthread_rwlock_rdlock(&area->serve_lock);	/* see region_withdraw */
+	pthread_rwlock_rdlock(&area->serve_lock); /* see region_withdraw */
 	atomic_store_explicit(&area->mail.busy, true, memory_order_relaxed);
 	summary = atomic_exchange(&area->rw->mail.summary, 0);
 	for (; summary; summary &= summary - 1)

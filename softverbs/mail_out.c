@@ -8,7 +8,7 @@
 #include "util/log.h"
 
 #define RING_MOST  (1u << 20)
-#define RING_LEAST (64u << 10)	/* when the area fills up */
+#define RING_LEAST (64u << 10) /* when the area fills up */
 /*
  * As links with flow control do: a sender that is faster waits a little. First for a poll, then for the
  * engine over there; a process that stands still is not waited for twice.
@@ -25,8 +25,8 @@ static struct ro_outbox *box_of(const struct sv_peer *peer)
 static uint32_t taken_by(const struct sv_peer *peer)
 {
 	/* acquire: the bytes were read before they are written again */
-	uint64_t taken = atomic_load_explicit(&peer->ro->inbox[runtime_slot()].taken,
-					      memory_order_acquire);
+	uint64_t taken =
+		atomic_load_explicit(&peer->ro->inbox[runtime_slot()].taken, memory_order_acquire);
 
 	return taken >> 32 == mail_tag(peer_self()->nonce) ? (uint32_t)taken : 0;
 }
@@ -111,8 +111,8 @@ static bool post_locked(struct sv_peer *peer, const struct mail_record *head,
 			const struct iovec *iov, unsigned count)
 {
 	static const struct mail_record skip = { .kind = MAIL_SKIP };
-	uint32_t need = (uint32_t)sizeof(*head) +
-			((head->length + SV_LINE - 1) & ~(SV_LINE - 1u)), before;
+	uint32_t need = (uint32_t)sizeof(*head) + ((head->length + SV_LINE - 1) & ~(SV_LINE - 1u)),
+		 before;
 	struct sv_outbox *out = &peer->outbox;
 
 	if (!out->ring && !ring_open_locked(peer))

@@ -22,8 +22,8 @@ static bool memory_by_file(const struct iovec *at, uint8_t *data, bool write)
 
 	if (fd < 0)
 		return false;
-	moved = write ? pwrite(fd, data, at->iov_len, (off_t)(uintptr_t)at->iov_base) :
-			pread(fd, data, at->iov_len, (off_t)(uintptr_t)at->iov_base);
+	moved = write ? pwrite(fd, data, at->iov_len, (off_t)(uintptr_t)at->iov_base)
+		      : pread(fd, data, at->iov_len, (off_t)(uintptr_t)at->iov_base);
 	close(fd);
 	return moved == (ssize_t)at->iov_len;
 }
@@ -38,7 +38,8 @@ static bool memory_is_populated(const struct iovec *at, bool write)
 	uintptr_t begin = (uintptr_t)at->iov_base & ~(PAGE - 1);
 	size_t size = (uintptr_t)at->iov_base + at->iov_len - begin;
 
-	return at->iov_len >= PAGE && !madvise((void *)begin, size, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	return at->iov_len >= PAGE &&
+	       !madvise((void *)begin, size, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 #else
 	(void)at, (void)write;
 	return false;
@@ -54,8 +55,8 @@ bool memory_copy(const struct iovec *at, uint8_t *data, bool write)
 		memcpy(write ? at->iov_base : data, write ? data : at->iov_base, at->iov_len);
 		return true;
 	}
-	moved = write ? process_vm_writev(getpid(), &here, 1, at, 1, 0) :
-			process_vm_readv(getpid(), &here, 1, at, 1, 0);
+	moved = write ? process_vm_writev(getpid(), &here, 1, at, 1, 0)
+		      : process_vm_readv(getpid(), &here, 1, at, 1, 0);
 	if (moved < 0 && is_denied())
 		return memory_by_file(at, data, write);
 	return moved == (ssize_t)at->iov_len;

@@ -12,8 +12,8 @@
 
 struct sv_mw {
 	struct ibv_mw ibv;
-	struct sv_mr *mr;		/* bound to; area's mw_lock */
-	uint32_t key;			/* bound with; the same lock */
+	struct sv_mr *mr; /* bound to; area's mw_lock */
+	uint32_t key;	  /* bound with; the same lock */
 };
 
 static struct sv_mw *mw_of(struct ibv_mw *ibv)
@@ -111,7 +111,7 @@ static bool bind_is_allowed(const struct sv_qp *qp, const struct sv_mw *mw, uint
 
 	if (!info->mr || mw->ibv.pd != qp->ibv.pd || key >> 16 != mw->ibv.handle ||
 	    access & ~(unsigned)(WINDOW_ACCESS | IBV_ACCESS_LOCAL_WRITE))
-		return false;		/* the local right, which programs add, is the region's */
+		return false; /* the local right, which programs add, is the region's */
 	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC))
 		need |= IBV_ACCESS_LOCAL_WRITE;
 	return region_allows(qp->regions, info->mr->lkey, qp->pd, info->addr, info->length, need,
@@ -166,7 +166,9 @@ static struct sv_mw *mw_find_locked(const struct sv_qp *qp, uint32_t key)
 	struct sv_mw *mw = area_own()->mw[key >> 16];
 
 	return mw && mw->mr && mw->key == key && mw->ibv.type == IBV_MW_TYPE_2 &&
-	       qp->regions[key >> 16].qpn == qp->ibv.qp_num ? mw : NULL;
+			       qp->regions[key >> 16].qpn == qp->ibv.qp_num
+		       ? mw
+		       : NULL;
 }
 
 int mw_execute_invalidate(struct sv_qp *qp, uint32_t key)

@@ -63,8 +63,8 @@ int name_claim(const char *name)
 
 	if (fd < 0)
 		return -1;
-	if (folder_is_open() ? folder_bind(fd, name) :
-			       bind(fd, (struct sockaddr *)&address, name_address(&address, name)))
+	if (folder_is_open() ? folder_bind(fd, name)
+			     : bind(fd, (struct sockaddr *)&address, name_address(&address, name)))
 		return close_with(fd, errno);
 	return fd;
 }
@@ -124,7 +124,7 @@ static void abstract_scan(const char *prefix, void (*visit)(void *arg, const cha
 		return;
 	}
 	name_address(&whole, prefix);
-	whole.sun_path[0] = '@';	/* as the kernel prints the zero byte */
+	whole.sun_path[0] = '@'; /* as the kernel prints the zero byte */
 	length = strlen(whole.sun_path);
 	while (getline(&line, &room, file) > 0) {
 		path = strchr(line, '@');

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-int name_open(void);			/* decides where names are, until name_close. 0 or errno */
+int name_open(void); /* decides where names are, until name_close. 0 or errno */
 void name_close(void);
-void name_fork_child(void);		/* what is claimed stays the parent's */
-bool name_is_in_folder(void);		/* peers may be in other network namespaces */
+void name_fork_child(void);   /* what is claimed stays the parent's */
+bool name_is_in_folder(void); /* peers may be in other network namespaces */
 
 /*
  * A SEQPACKET socket bound to the name, not yet listening; -1 with errno (EADDRINUSE: somebody has

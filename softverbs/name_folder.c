@@ -21,19 +21,19 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define LOCK_TIME NSEC_PER_SEC	/* it is held for microseconds, unless its holder is stopped */
+#define LOCK_TIME NSEC_PER_SEC /* it is held for microseconds, unless its holder is stopped */
 
 #define FILE_SIZE sizeof(((struct sockaddr_un *)0)->sun_path)
 
-struct mine {			/* a name of this process, to be removed at its end at the latest */
+struct mine { /* a name of this process, to be removed at its end at the latest */
 	LIST_ENTRY(mine) entry;
 	int fd;
 	char file[FILE_SIZE];
 };
 
-static int folder = -1;		/* while the runtime is open */
+static int folder = -1; /* while the runtime is open */
 
-static pthread_mutex_t mine_lock = PTHREAD_MUTEX_INITIALIZER;	/* innermost */
+static pthread_mutex_t mine_lock = PTHREAD_MUTEX_INITIALIZER; /* innermost */
 static LIST_HEAD(, mine) mine = LIST_HEAD_INITIALIZER(mine);
 
 bool folder_is_open(void)
@@ -252,7 +252,8 @@ void folder_scan(const char *prefix, void (*visit)(void *arg, const char *rest),
 	size_t length;
 
 	if (!dir || file_name(whole, prefix)) {
-		log_at(LOG_WARN, "softverbs: SOFTVERBS_DIR: %s; names of other processes are not seen",
+		log_at(LOG_WARN,
+		       "softverbs: SOFTVERBS_DIR: %s; names of other processes are not seen",
 		       strerror(errno));
 		if (dir)
 			closedir(dir);

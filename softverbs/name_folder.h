@@ -14,7 +14,7 @@
 int folder_open(const char *path);
 void folder_close(void);
 bool folder_is_open(void);
-void folder_fork_child(void);		/* the names stay the parent's */
+void folder_fork_child(void); /* the names stay the parent's */
 
 /* The address of a name and its size; 0 when it is too long. */
 socklen_t folder_address(struct sockaddr_un *address, const char *name);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include "softverbs/sv.h"
 
-static atomic_uint live;	/* of this process */
-static atomic_uint last;	/* number given; it returns after four thousand million others */
+static atomic_uint live; /* of this process */
+static atomic_uint last; /* number given; it returns after four thousand million others */
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {

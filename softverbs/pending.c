@@ -5,8 +5,8 @@
 #include "util/clock.h"
 
 #define RNR_FOREVER 7
-#define POKE_PAUSE  NSEC_PER_MSEC	/* between looks for peers that cannot promise a doorbell */
-#define TAKE_PAUSE  (200 * NSEC_PER_USEC)	/* between tries of the engine to take a lock */
+#define POKE_PAUSE  NSEC_PER_MSEC /* between looks for peers that cannot promise a doorbell */
+#define TAKE_PAUSE  (200 * NSEC_PER_USEC) /* between tries of the engine to take a lock */
 #define POLL_HOPE   (200 * NSEC_PER_USEC) /* that both sides poll, and need no engine to go on */
 
 /* The responder's timer codes, in units of 10 us. */
@@ -127,7 +127,7 @@ int sq_wait_locked(struct sv_qp *qp, enum sq_wait why)
 		wait_begin(qp, why, now);
 	}
 	if (why == SQ_SILENT && sq->gone && sq->tries > 1)
-		sq->tries = 1;	/* a dead process never answers: one period is enough to be sure */
+		sq->tries = 1; /* a dead process never answers: one period is enough to be sure */
 	if (why == SQ_REMOTE && now >= sq->deadline) {
 		sq->engines = true;
 		sq->deadline = CLOCK_NEVER;
@@ -176,7 +176,7 @@ void sq_run_locked(struct sv_qp *qp)
 			break;
 		status = sq_execute_locked(qp, wr);
 		if (status < 0) {
-			status = sq_wait_locked(qp, (enum sq_wait)-status);
+			status = sq_wait_locked(qp, (enum sq_wait) - status);
 			if (status < 0)
 				break;
 			if (!status)
@@ -225,7 +225,7 @@ void sq_unreachable(struct sv_qp *qp)
 		lock_give(&sq->lock);
 		return;
 	}
-	if (sq->service != SERVICE_RC) {	/* nobody waits for an answer: it is lost */
+	if (sq->service != SERVICE_RC) { /* nobody waits for an answer: it is lost */
 		sq_complete_locked(qp, &sq->held[sq->exec & sq->mask], IBV_WC_SUCCESS);
 		sq_run_locked(qp);
 		sq_tell_locked(qp);

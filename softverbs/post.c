@@ -6,7 +6,7 @@
 #include "softverbs/send.h"
 #include "softverbs/ud.h"
 
-#define OP(op) (1u << (op))
+#define OP(op)	   (1u << (op))
 #define OPS_SEND   (OP(IBV_WR_SEND) | OP(IBV_WR_SEND_WITH_IMM) | OP(IBV_WR_SEND_WITH_INV))
 #define OPS_RDMA   (OP(IBV_WR_RDMA_WRITE) | OP(IBV_WR_RDMA_WRITE_WITH_IMM) | OP(IBV_WR_RDMA_READ))
 #define OPS_ATOMIC (OP(IBV_WR_ATOMIC_CMP_AND_SWP) | OP(IBV_WR_ATOMIC_FETCH_AND_ADD))
@@ -37,7 +37,8 @@ static inline uint64_t wr_length(const struct ibv_send_wr *wr)
 }
 
 /* The completion of sq.exec, which nothing held up. */
-static inline void keep_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
+static inline void keep_locked(struct sv_qp *qp, const struct ibv_send_wr *wr,
+			       enum ibv_wc_status status)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct sv_done *done = &sq->done[sq->exec++ & sq->mask];
@@ -95,8 +96,8 @@ int sq_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 	if (unlikely(length > SV_MAX_MSG))
 		return IBV_WC_LOC_LEN_ERR;
 	if (unlikely(!qp->sq.plain))
-		return qp->fault ? fault_execute_locked(qp, wr, (uint32_t)length) :
-				   unreliable_execute_locked(qp, wr, (uint32_t)length);
+		return qp->fault ? fault_execute_locked(qp, wr, (uint32_t)length)
+				 : unreliable_execute_locked(qp, wr, (uint32_t)length);
 	return sq_execute_connected_locked(qp, wr, (uint32_t)length);
 }
 

@@ -9,7 +9,7 @@
 #include "softverbs/ud.h"
 #include "util/log.h"
 
-#define INLINE_GRANT 64u	/* at least */
+#define INLINE_GRANT 64u /* at least */
 
 /* ---- found by number ---- */
 
@@ -107,7 +107,7 @@ static int rx_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
 	int err;
 
 	if (qp->srq && qp->sq.service == SERVICE_UD) {
-		wq = &qp->srq->wq;	/* datagrams are matched with receives here, in one place */
+		wq = &qp->srq->wq; /* datagrams are matched with receives here, in one place */
 		err = 0;
 	} else if (qp->srq) {
 		wq = &qp->srq->wq;
@@ -301,4 +301,3 @@ void qp_attributes(struct ibv_qp *ibv, struct ibv_qp_attr *attr, struct ibv_qp_i
 	pthread_mutex_unlock(&qp->modify);
 	ibv->state = attr->qp_state;
 }
-

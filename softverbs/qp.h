@@ -7,11 +7,11 @@
 #include "softverbs/cq.h"
 #include "softverbs/wq.h"
 
-struct sv_done {			/* a finished send, until polled */
+struct sv_done { /* a finished send, until polled */
 	uint64_t wr_id;
 	uint32_t byte_len;
 	uint8_t opcode, status;
-	uint8_t emit;			/* makes a completion */
+	uint8_t emit; /* makes a completion */
 	uint8_t unused;
 };
 
@@ -33,56 +33,57 @@ enum sv_service {
 };
 
 struct sv_sq {
-	struct lock lock;		/* guards all but `polled`, and struct sv_tx */
+	struct lock lock; /* guards all but `polled`, and struct sv_tx */
 	uint32_t mask;
-	uint32_t opcodes;		/* a bit for each that the service has */
-	uint8_t service;		/* enum sv_service */
-	bool plain;			/* SERVICE_RC, and no faults are asked for */
-	uint32_t head;			/* next to post */
-	uint32_t exec;			/* next to execute; what is in between waits */
+	uint32_t opcodes; /* a bit for each that the service has */
+	uint8_t service;  /* enum sv_service */
+	bool plain;	  /* SERVICE_RC, and no faults are asked for */
+	uint32_t head;	  /* next to post */
+	uint32_t exec;	  /* next to execute; what is in between waits */
 	uint32_t polled_seen;
 	uint32_t max_sge, max_inline;
 	bool sig_all;
 	bool told_solicited;
-	uint32_t told;			/* messages placed since the last sq_tell_locked */
-	uint32_t fresh;			/* completions kept since then */
-	bool failed;			/* with an error among them */
-	bool waiting;			/* counted as such: sq_set_waiting */
-	uint8_t wait;			/* enum sq_wait, of exec */
-	uint8_t tries;			/* left, of that wait */
-	bool gone;			/* the peer's process died during it */
-	bool engines; /* nobody polls, so it seems: the engines have to go on with exec */
+	uint32_t told;	/* messages placed since the last sq_tell_locked */
+	uint32_t fresh; /* completions kept since then */
+	bool failed;	/* with an error among them */
+	bool waiting;	/* counted as such: sq_set_waiting */
+	uint8_t wait;	/* enum sq_wait, of exec */
+	uint8_t tries;	/* left, of that wait */
+	bool gone;	/* the peer's process died during it */
+	bool engines;	/* nobody polls, so it seems: the engines have to go on with exec */
 	struct sv_done *done;
 	struct ibv_send_wr
 		*held; /* copies of what waits; by slot, as are their SGEs and inline data */
 	struct ibv_sge *held_sge;
 	uint8_t *held_inline;
-	bool written; /* the data of exec, a write with immediate, is there already */
-	uint64_t period, deadline;	/* of the wait: of one try; of the next step */
+	bool written;		   /* the data of exec, a write with immediate, is there already */
+	uint64_t period, deadline; /* of the wait: of one try; of the next step */
 	uint64_t timer_at;
 	struct sv_timer timer;
-	struct sv_timer take_timer;	/* the engine did not get the lock */
+	struct sv_timer take_timer; /* the engine did not get the lock */
 };
 
 /* Where the connected peer's receives are; everything checked when bound. */
 struct sv_tx {
-	uint32_t epoch;			/* of the peer's ro_qp when bound; 0: not bound */
-	uint32_t busy, seq;		/* copies of what is in rw */
-	bool expedited;			/* both processes: window_enter needs no fence */
-	bool unreliable;		/* UC: what the responder cannot do is lost without a word */
-	bool notify;			/* its CQ may be armed or count: look after each message */
-	uint8_t copy;			/* enum sv_copy */
+	uint32_t epoch;	    /* of the peer's ro_qp when bound; 0: not bound */
+	uint32_t busy, seq; /* copies of what is in rw */
+	bool expedited;	    /* both processes: window_enter needs no fence */
+	/* UC: what the responder cannot do is lost without a word */
+	bool unreliable;
+	bool notify;  /* its CQ may be armed or count: look after each message */
+	uint8_t copy; /* enum sv_copy */
 	uint32_t mask, shift, post_mask, post_shift;
 	const struct ro_qp *ro;
 	struct rw_qp *rw;
 	const _Atomic(uint64_t) *post;
 	struct landing *landing;
-	_Atomic(uint32_t) *arrival;	/* NULL: no SRQ */
+	_Atomic(uint32_t) *arrival; /* NULL: no SRQ */
 	struct rw_cq *cq;
 	struct sv_peer *peer;
 	uint8_t *eager;
 	uint32_t eager_size, eager_prod, eager_cons;
-	uint32_t eager_limit;		/* longest message that goes through the ring */
+	uint32_t eager_limit; /* longest message that goes through the ring */
 	const struct ro_rx *rx;
 	struct rw_srq *srq;
 	const struct ro_srq *ro_srq;
@@ -90,36 +91,36 @@ struct sv_tx {
 	uint32_t max_sge, srq_index, cq_index, qp_index, pd, recv_pd;
 };
 
-struct sv_bounce {			/* a copy that the peer's engine makes; SQ lock */
+struct sv_bounce { /* a copy that the peer's engine makes; SQ lock */
 	bool active;
-	uint32_t epoch;			/* it belongs to this one */
-	uint32_t asked, answered;	/* request numbers */
-	uint32_t sent, back;		/* bytes */
+	uint32_t epoch;		  /* it belongs to this one */
+	uint32_t asked, answered; /* request numbers */
+	uint32_t sent, back;	  /* bytes */
 	int status;
-	bool taken; /* the message being sent took a receive, begun to be copied or not */
-	uint32_t slot;			/* which one */
+	bool taken;    /* the message being sent took a receive, begun to be copied or not */
+	uint32_t slot; /* which one */
 	uint64_t entry;
-	uint64_t old;			/* of an atomic operation */
+	uint64_t old; /* of an atomic operation */
 };
 
-struct sv_serve {			/* the same from the other side */
+struct sv_serve { /* the same from the other side */
 	pthread_mutex_t lock;
 	struct rw_bounce *memory;
-	uint32_t number;		/* of the last request answered */
+	uint32_t number; /* of the last request answered */
 };
 
-struct sv_rx {				/* guarded by the receive CQ's lock */
+struct sv_rx { /* guarded by the receive CQ's lock */
 	_Atomic(uint32_t)
 		head; /* next message to hand out; of an own queue also the entries given back */
 	uint32_t mask, shift;
 	uint32_t eager_cons;
-	bool tails;			/* the last message had one */
-	uint32_t sent, in_a_row;	/* sq_ready as seen last, and messages since then */
-	struct landing *landing;	/* by slot */
-	_Atomic(uint32_t) *arrival;	/* lap:16 | slot:16 in order of arrival; NULL: no SRQ */
+	bool tails;		    /* the last message had one */
+	uint32_t sent, in_a_row;    /* sq_ready as seen last, and messages since then */
+	struct landing *landing;    /* by slot */
+	_Atomic(uint32_t) *arrival; /* lap:16 | slot:16 in order of arrival; NULL: no SRQ */
 	_Atomic(bool)
-		flush; /* no further message can come: what is posted completes with an error */
-	bool datagrams;			/* messages come otherwise: see ud.h */
+		flush;	/* no further message can come: what is posted completes with an error */
+	bool datagrams; /* messages come otherwise: see ud.h */
 	uint8_t *eager;
 	uint32_t eager_size;
 };
@@ -139,10 +140,10 @@ struct sv_qp {
 	const uint32_t *alive;
 	bool expedited; /* of the area: who looks for a waiter needs no fence */
 	uint32_t pd;
-	const struct ro_region *regions;	/* of this process */
+	const struct ro_region *regions; /* of this process */
 	struct sv_cq *send_cq, *recv_cq;
 	struct sv_srq *srq;
-	struct rw_qp *rw;			/* own line: what the initiator tells */
+	struct rw_qp *rw; /* own line: what the initiator tells */
 	struct sv_sq sq;
 	_Alignas(SV_LINE) struct sv_tx tx;
 	_Alignas(SV_LINE) struct sv_wq rq;
@@ -150,26 +151,26 @@ struct sv_qp {
 	struct sv_serve serve;
 	/* seldom touched */
 	_Alignas(SV_LINE) pthread_mutex_t
-		modify; /* state changes, one at a time; taken before all other locks */
-	uint32_t index, id;			/* id: index + 1; 0 while half open */
-	uint32_t epoch;				/* the last published one */
+		modify;	    /* state changes, one at a time; taken before all other locks */
+	uint32_t index, id; /* id: index + 1; 0 while half open */
+	uint32_t epoch;	    /* the last published one */
 	struct ro_qp *ro;
-	struct ibv_qp_attr attr;		/* modify */
+	struct ibv_qp_attr attr; /* modify */
 	struct ibv_qp_init_attr init;
-	_Atomic(uint32_t) dest;			/* QPN of the peer, from RTR on; 0: none */
+	_Atomic(uint32_t) dest; /* QPN of the peer, from RTR on; 0: none */
 	_Atomic(struct sv_peer *)
-		peer; /* dest's process, with a reference; set by modify, a poster or the engine */
-	unsigned pins;				/* area table lock */
-	_Atomic(bool) unsettled; /* in ERR, its receives are not yet flushed; the engine should */
-	uint64_t settle_deadline;		/* modify */
+		peer;  /* dest's process, with a reference; set by modify, a poster or the engine */
+	unsigned pins; /* area table lock */
+	_Atomic(bool) unsettled;  /* in ERR, its receives are not yet flushed; the engine should */
+	uint64_t settle_deadline; /* modify */
 	struct sv_timer settle_timer;
-	bool in_srq;				/* listed there */
-	bool lost; /* a stopped process may still write into its rings */
+	bool in_srq; /* listed there */
+	bool lost;   /* a stopped process may still write into its rings */
 	uint64_t arrival_offset;
-	TAILQ_ENTRY(sv_qp) srq_entry;		/* the SRQ's lock */
-	struct sv_ud *ud;			/* NULL: not a datagram QP */
+	TAILQ_ENTRY(sv_qp) srq_entry; /* the SRQ's lock */
+	struct sv_ud *ud;	      /* NULL: not a datagram QP */
 	struct ex_send *ex_send;
-	struct sv_fault *fault;			/* NULL: none is asked for */
+	struct sv_fault *fault; /* NULL: none is asked for */
 };
 
 static inline struct sv_qp *qp_of(struct ibv_qp *ibv)
@@ -239,7 +240,7 @@ bool send_resolve(const struct sv_qp *qp, const struct ibv_send_wr *wr, unsigned
 int unreliable_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length);
 
 /* qp_ex.c */
-void qp_close_ex(struct sv_qp *qp);	/* accepts one without */
+void qp_close_ex(struct sv_qp *qp); /* accepts one without */
 
 /* post.c */
 /* All of them or none: 0 or errno. */
@@ -262,14 +263,14 @@ void sq_hold_locked(struct sv_qp *qp, const struct ibv_send_wr *wr);
  * status to fail with.
  */
 int sq_wait_locked(struct sv_qp *qp, enum sq_wait why);
-uint64_t sq_rnr_period(const struct sv_qp *qp);	/* of a bound one: the responder's timer */
+uint64_t sq_rnr_period(const struct sv_qp *qp); /* of a bound one: the responder's timer */
 /* Executes what waits as far as possible. */
 void sq_run_locked(struct sv_qp *qp);
 /* The queue's state is ERR: everything left completes with a flush. */
 void sq_flush_locked(struct sv_qp *qp);
-void sq_drop_locked(struct sv_qp *qp);	/* forgets it */
-void sq_run(struct sv_qp *qp);		/* takes the lock; then the events */
-void sq_unreachable(struct sv_qp *qp);	/* engine: no link could be made to the peer's process */
+void sq_drop_locked(struct sv_qp *qp); /* forgets it */
+void sq_run(struct sv_qp *qp);	       /* takes the lock; then the events */
+void sq_unreachable(struct sv_qp *qp); /* engine: no link could be made to the peer's process */
 
 /* recv.c */
 /* Rings its process if it waits for this QP. */

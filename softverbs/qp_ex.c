@@ -6,8 +6,8 @@
 #include "softverbs/qp.h"
 
 #define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-#define OPS_UC                                                                              \
-	(OPS_RC & ~(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |          \
+#define OPS_UC                                                                     \
+	(OPS_RC & ~(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
 		    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
 #define OPS_RC                                                                                  \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
@@ -16,12 +16,12 @@
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
 
 struct ex_send {
-	pthread_mutex_t lock;		/* held from wr_start to wr_complete or wr_abort */
-	uint32_t count;			/* in the batch; the last one is being written */
-	int err;			/* the first of the batch */
-	struct ibv_send_wr *wr;		/* as many as the SQ holds */
-	struct ibv_sge *sge;		/* max_sge for each */
-	uint8_t *data;			/* max_inline for each */
+	pthread_mutex_t lock;	/* held from wr_start to wr_complete or wr_abort */
+	uint32_t count;		/* in the batch; the last one is being written */
+	int err;		/* the first of the batch */
+	struct ibv_send_wr *wr; /* as many as the SQ holds */
+	struct ibv_sge *sge;	/* max_sge for each */
+	uint8_t *data;		/* max_inline for each */
 };
 
 static struct sv_qp *ex_of(struct ibv_qp_ex *ex)

@@ -6,19 +6,20 @@
 #include "softverbs/qp_rules.h"
 
 #define INIT_MASK (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
-#define INIT_UD   (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
-#define RTR_UC    (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
-#define RTR_RC    (RTR_UC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
-#define RTR_MAY   (IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
-#define RTS_RC    (IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
-		   IBV_QP_MAX_QP_RD_ATOMIC)
-#define MAY_UC    (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE)
-#define MAY_RC    (MAY_UC | IBV_QP_MIN_RNR_TIMER)
-#define MAY_UD    (IBV_QP_CUR_STATE | IBV_QP_QKEY)
-#define SQD_RC    (IBV_QP_AV | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | \
-		   IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
-		   IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | \
-		   IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE)
+#define INIT_UD	  (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
+#define RTR_UC	  (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define RTR_RC	  (RTR_UC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RTR_MAY	  (IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
+#define RTS_RC                                                                  \
+	(IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
+	 IBV_QP_MAX_QP_RD_ATOMIC)
+#define MAY_UC (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE)
+#define MAY_RC (MAY_UC | IBV_QP_MIN_RNR_TIMER)
+#define MAY_UD (IBV_QP_CUR_STATE | IBV_QP_QKEY)
+#define SQD_RC                                                                                \
+	(IBV_QP_AV | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_TIMEOUT | \
+	 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |                      \
+	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE)
 
 enum service { RC, UC, UD, SERVICES };
 
@@ -27,7 +28,10 @@ struct transition {
 	int must[SERVICES], may[SERVICES];
 };
 
-#define ALL_TYPES { true, true, true }
+#define ALL_TYPES                \
+	{                        \
+		true, true, true \
+	}
 
 static const struct transition table[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
 	[IBV_QPS_RESET] = {
@@ -91,20 +95,20 @@ static bool path_is_good(const struct ibv_ah_attr *av)
 
 static bool values_are_good(const struct ibv_qp_attr *attr, int mask)
 {
-	return !((mask & IBV_QP_PORT && attr->port_num != SV_PORT) ||
-		 (mask & IBV_QP_PKEY_INDEX && attr->pkey_index) ||
-		 (mask & IBV_QP_AV && !path_is_good(&attr->ah_attr)) ||
-		 (mask & IBV_QP_PATH_MTU &&
-		  (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096)) ||
-		 (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >= 1 << 24) ||
-		 (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > SV_MAX_RD_ATOMIC) ||
-		 (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
-		  attr->max_dest_rd_atomic > SV_MAX_RD_ATOMIC) ||
-		 (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
-		 (mask & IBV_QP_TIMEOUT && attr->timeout > 31) ||
-		 (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) ||
-		 (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
-		 (mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state != IBV_MIG_MIGRATED));
+	return !(
+		(mask & IBV_QP_PORT && attr->port_num != SV_PORT) ||
+		(mask & IBV_QP_PKEY_INDEX && attr->pkey_index) ||
+		(mask & IBV_QP_AV && !path_is_good(&attr->ah_attr)) ||
+		(mask & IBV_QP_PATH_MTU &&
+		 (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096)) ||
+		(mask & IBV_QP_DEST_QPN && attr->dest_qp_num >= 1 << 24) ||
+		(mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > SV_MAX_RD_ATOMIC) ||
+		(mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > SV_MAX_RD_ATOMIC) ||
+		(mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
+		(mask & IBV_QP_TIMEOUT && attr->timeout > 31) ||
+		(mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+		(mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
+		(mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state != IBV_MIG_MIGRATED));
 }
 
 int qp_rules_check(enum ibv_qp_type type, enum ibv_qp_state now, const struct ibv_qp_attr *attr,

@@ -7,7 +7,7 @@
 #include "softverbs/tx.h"
 #include "softverbs/ud.h"
 
-#define EAGER_MOST  (256u << 10)	/* below, both sides keep writing into each other's cache */
+#define EAGER_MOST  (256u << 10) /* below, both sides keep writing into each other's cache */
 #define EAGER_LEAST (16u << 10)
 
 /* ---- attributes ---- */
@@ -150,8 +150,9 @@ static int rings_renew(struct sv_qp *qp)
 	if (!qp->lost)
 		return 0;
 	if (qp->srq) {
-		_Atomic(uint32_t) *arrival = heap_take_zero(
-			HEAP_RW, (qp->rx.mask + 1) * sizeof(*arrival), &qp->arrival_offset);
+		_Atomic(uint32_t) *arrival =
+			heap_take_zero(HEAP_RW, (qp->rx.mask + 1) * sizeof(*arrival),
+				       &qp->arrival_offset);
 
 		qp->rx.arrival = arrival ? arrival : qp->rx.arrival;
 		err = arrival ? 0 : ENOMEM;
@@ -229,7 +230,7 @@ static void rx_publish(struct sv_qp *qp)
 void qp_publish_again_locked(struct sv_qp *qp)
 {
 	rx_describe(qp);
-	fence_full();			/* qp_fail enters the state, then takes the epoch away */
+	fence_full(); /* qp_fail enters the state, then takes the epoch away */
 	if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR)
 		atomic_store_explicit(&qp->ro->epoch, 0, memory_order_relaxed);
 }
@@ -242,8 +243,8 @@ static void enter_rtr(struct sv_qp *qp)
 		ud_receive(qp);
 		return;
 	}
-	qp_peer(qp);			/* the link is on its way when the first send comes */
-	fence_light(qp->expedited);	/* who waits has the barrier, see tx_ask */
+	qp_peer(qp);		    /* the link is on its way when the first send comes */
+	fence_light(qp->expedited); /* who waits has the barrier, see tx_ask */
 	qp_wake_initiator(qp);
 }
 

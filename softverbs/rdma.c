@@ -39,15 +39,10 @@ static enum ibv_wc_status rdma_check(struct sv_tx *tx, const struct ibv_send_wr 
 int rdma_copied(struct sv_tx *tx, enum copy_result result)
 {
 	switch (result) {
-	case COPY_DONE:
-		return IBV_WC_SUCCESS;
-	case COPY_HERE:
-		return IBV_WC_LOC_PROT_ERR;
-	case COPY_GONE:
-		return EXEC_WAIT(SQ_SILENT);
-	default:
-		tx_report(tx, FAULT_FATAL);
-		return IBV_WC_REM_OP_ERR;
+	case COPY_DONE: return IBV_WC_SUCCESS;
+	case COPY_HERE: return IBV_WC_LOC_PROT_ERR;
+	case COPY_GONE: return EXEC_WAIT(SQ_SILENT);
+	default: tx_report(tx, FAULT_FATAL); return IBV_WC_REM_OP_ERR;
 	}
 }
 
@@ -66,9 +61,11 @@ static int rdma_piece(struct sv_tx *tx, const struct rdma *rdma, uint32_t done, 
 		return status;
 	there.iov_base = (void *)(uintptr_t)va;
 	there.iov_len = part;
-	return rdma_copied(tx, rdma_is_read(rdma->wr) ?
-			   copy_in(tx->peer, rdma->iov, rdma->iov_count, done, &there, 1, part) :
-			   copy_out_polled(tx->peer, rdma->iov, rdma->iov_count, done, there));
+	return rdma_copied(tx, rdma_is_read(rdma->wr)
+				       ? copy_in(tx->peer, rdma->iov, rdma->iov_count, done, &there,
+						 1, part)
+				       : copy_out_polled(tx->peer, rdma->iov, rdma->iov_count, done,
+							 there));
 }
 
 /* Inside the window: the peer copies. What has no bytes is checked here, for nothing is copied. */
@@ -100,13 +97,13 @@ static int rdma_move_locked(struct sv_qp *qp, const struct rdma *rdma, uint32_t 
 		status = tx_enter_locked(qp);
 		if (unlikely(status))
 			return status;
-		if (tx->copy == SV_COPY_BOUNCE) {	/* known since the window was entered */
+		if (tx->copy == SV_COPY_BOUNCE) { /* known since the window was entered */
 			status = rdma_bounce(qp, rdma, length);
 			window_leave(tx);
 			return status;
 		}
 		if (tx->epoch != epoch)
-			done = 0;	/* another QP than the last piece went to */
+			done = 0; /* another QP than the last piece went to */
 		epoch = tx->epoch;
 		status = rdma_piece(tx, rdma, done, length);
 		window_leave(tx);

@@ -9,7 +9,7 @@
 #include "softverbs/ud.h"
 #include "util/log.h"
 
-#define STREAM 4u	/* messages in a row */
+#define STREAM 4u /* messages in a row */
 
 void qp_wake_initiator(struct sv_qp *qp)
 {
@@ -19,7 +19,7 @@ void qp_wake_initiator(struct sv_qp *qp)
 		return;
 	peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 	if (!peer)
-		return;			/* data_peer_ready does it */
+		return; /* data_peer_ready does it */
 	/* acquire, release: what it waits for is there before the flag is taken */
 	if (atomic_exchange_explicit(&qp->rw->wait, 0, memory_order_acq_rel))
 		peer_ring(peer);
@@ -28,12 +28,13 @@ void qp_wake_initiator(struct sv_qp *qp)
 /* With an SRQ the own queue has no room. */
 static int refuse_locked(const struct sv_qp *qp)
 {
-	return qp->srq || atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET ?
-	       EINVAL : ENOMEM;
+	return qp->srq || atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET
+		       ? EINVAL
+		       : ENOMEM;
 }
 
-static inline __attribute__((always_inline))
-int post_one_locked(struct sv_qp *qp, const struct ibv_recv_wr *wr)
+static inline __attribute__((always_inline)) int post_one_locked(struct sv_qp *qp,
+								 const struct ibv_recv_wr *wr)
 {
 	struct sv_wq *rq = &qp->rq;
 	uint32_t n = rq->posted;
@@ -60,8 +61,8 @@ static inline void tell_of_receives(struct sv_qp *qp, uint32_t count)
 		cq_tell_flush(qp->recv_cq, qp->index, count);
 }
 
-static __attribute__((noinline))
-int post_list(struct sv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static __attribute__((noinline)) int post_list(struct sv_qp *qp, struct ibv_recv_wr *wr,
+					       struct ibv_recv_wr **bad)
 {
 	uint32_t count = 0;
 	int err = 0;
@@ -159,7 +160,8 @@ static inline void land_take(const struct sv_wq *wq, uint32_t slot, void *to, ui
 
 static uint64_t room_of(const struct sv_wq *wq, uint32_t slot)
 {
-	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge], *end = sge + wq->max_sge;
+	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge],
+			     *end = sge + wq->max_sge;
 	uint64_t room = 0;
 
 	for (; sge < end; sge++)
@@ -176,7 +178,7 @@ static enum ibv_wc_status land_payload(struct sv_qp *qp, const struct sv_wq *wq,
 	const uint8_t *data;
 	uint32_t at;
 
-	if (where == LAND_DIRECT)	/* copied by the sender, who may say any length */
+	if (where == LAND_DIRECT) /* copied by the sender, who may say any length */
 		return length <= room_of(wq, slot) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
 	if (where == LAND_INLINE && length <= SV_INLINE) {
 		land_take(wq, slot, whole, length);
@@ -275,9 +277,9 @@ static inline void land_complete(const struct sv_qp *qp, const struct sv_wq *wq,
  * something is wrong, and nothing was done. A peer may change `head` and `what` of a landing any time:
  * here as in land_any each is loaded once, and all is decided by that.
  */
-static inline __attribute__((always_inline))
-bool land_short(const struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t head,
-		struct ibv_wc *wc)
+static inline __attribute__((always_inline)) bool land_short(const struct sv_qp *qp,
+							     const struct sv_wq *wq, uint32_t slot,
+							     uint64_t head, struct ibv_wc *wc)
 {
 	const struct ibv_sge *sge = &wq->sge[(uint64_t)slot * wq->max_sge];
 	uint32_t length = (uint32_t)(head >> 32);
@@ -294,9 +296,8 @@ bool land_short(const struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, u
 }
 
 /* Any message, and what can be wrong with one. */
-static __attribute__((noinline))
-void land_any(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t head,
-	      struct ibv_wc *wc)
+static __attribute__((noinline)) void land_any(struct sv_qp *qp, const struct sv_wq *wq,
+					       uint32_t slot, uint64_t head, struct ibv_wc *wc)
 {
 	const struct landing *landing = &wq->landing[slot];
 	uint64_t what = atomic_load_explicit(&landing->what, memory_order_relaxed);
@@ -320,9 +321,9 @@ void land_any(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t 
 		land_failed(qp, status);
 }
 
-static inline __attribute__((always_inline))
-void land(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot, uint64_t head, uint32_t in_a_row,
-	  struct ibv_wc *wc)
+static inline __attribute__((always_inline)) void land(struct sv_qp *qp, const struct sv_wq *wq,
+						       uint32_t slot, uint64_t head,
+						       uint32_t in_a_row, struct ibv_wc *wc)
 {
 	if (unlikely(!land_short(qp, wq, slot, head, wc)))
 		land_any(qp, wq, slot, head, wc);
@@ -356,8 +357,7 @@ int rx_flush_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
 	return n;
 }
 
-static __attribute__((noinline))
-int rx_poll_own(struct sv_qp *qp, int count, struct ibv_wc *wc)
+static __attribute__((noinline)) int rx_poll_own(struct sv_qp *qp, int count, struct ibv_wc *wc)
 {
 	struct sv_rx *rx = &qp->rx;
 	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed), slot,
@@ -371,7 +371,7 @@ int rx_poll_own(struct sv_qp *qp, int count, struct ibv_wc *wc)
 		/* acquire: pairs with the sender's release; the message is complete */
 		first = atomic_load_explicit(&rx->landing[slot].head, memory_order_acquire);
 		if ((uint32_t)first != head + 1) {
-			if (tails)	/* the next one probably has one, too: both lines at once */
+			if (tails) /* the next one probably has one, too: both lines at once */
 				__builtin_prefetch(landing_tail(rx->landing, rx->mask, slot));
 			break;
 		}
@@ -385,8 +385,7 @@ int rx_poll_own(struct sv_qp *qp, int count, struct ibv_wc *wc)
 	return n;
 }
 
-static __attribute__((noinline))
-int rx_poll_shared(struct sv_qp *qp, int count, struct ibv_wc *wc)
+static __attribute__((noinline)) int rx_poll_shared(struct sv_qp *qp, int count, struct ibv_wc *wc)
 {
 	struct sv_rx *rx = &qp->rx;
 	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed), arrival, slot,
@@ -403,8 +402,8 @@ int rx_poll_shared(struct sv_qp *qp, int count, struct ibv_wc *wc)
 			land_failed(qp, IBV_WC_LOC_QP_OP_ERR);
 			break;
 		}
-		land(qp, &qp->srq->wq, slot, atomic_load_explicit(&rx->landing[slot].head,
-								 memory_order_relaxed),
+		land(qp, &qp->srq->wq, slot,
+		     atomic_load_explicit(&rx->landing[slot].head, memory_order_relaxed),
 		     ++in_a_row, &wc[n]);
 		srq_give_slot(qp->srq, slot);
 		atomic_store_explicit(&rx->head, ++head, memory_order_relaxed);
@@ -447,8 +446,9 @@ uint64_t rx_count_locked(const struct sv_qp *qp)
 
 int rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
 {
-	bool flush = atomic_load_explicit(
-		&qp->rx.flush, memory_order_acquire); /* first: then no message follows */
+	bool flush =
+		atomic_load_explicit(&qp->rx.flush,
+				     memory_order_acquire); /* first: then no message follows */
 	int n;
 
 	if (unlikely(qp->rx.datagrams))

@@ -7,8 +7,9 @@
  * Who can reach a region with none of these is its own process only, in calls that return when
  * done.
  */
-#define BY_PEERS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-		  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
+#define BY_PEERS                                                                     \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
 
 uint32_t region_reserve(void)
 {

@@ -32,8 +32,8 @@ static inline bool region_allows(const struct ro_region *table, uint32_t key, ui
 int region_ranges(const struct ro_region *table, const struct ibv_sge *sge, uint32_t max_sge,
 		  uint32_t pd, uint64_t skip, uint64_t length, struct iovec *ranges);
 
-uint32_t region_reserve(void);		/* a key that means nothing yet; 0 when the table is full */
-void region_release(uint32_t key);	/* unpublished */
+uint32_t region_reserve(void);	   /* a key that means nothing yet; 0 when the table is full */
+void region_release(uint32_t key); /* unpublished */
 /* `entry`: everything but the key. */
 void region_publish(uint32_t key, const struct ro_region *entry);
 /* After return nobody uses the entry, in whatever process. */

@@ -19,19 +19,19 @@
 #include "softverbs/settings.h"
 #include "util/log.h"
 
-#define BACKLOG 256	/* connections of other processes that the engine has not accepted yet */
-#define ACCEPTS 16	/* in a row */
+#define BACKLOG 256 /* connections of other processes that the engine has not accepted yet */
+#define ACCEPTS 16  /* in a row */
 
 /* outermost; the engine never takes it */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static struct {			/* lock for changes; constant while held */
+static struct { /* lock for changes; constant while held */
 	unsigned users;
-	bool open;		/* some of the rest exists */
+	bool open; /* some of the rest exists */
 	struct sv_peer self;
-	struct engine_watch doorbell;	/* a copy of self.doorbell */
-	struct engine_watch listener;	/* the slot's name */
+	struct engine_watch doorbell; /* a copy of self.doorbell */
+	struct engine_watch listener; /* the slot's name */
 	/* given up for a moment to accept and refuse when there is no descriptor left */
 	int spare;
 	atomic_bool inherited;

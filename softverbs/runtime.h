@@ -14,9 +14,9 @@
 #define SV_HELLO_FDS 4
 
 enum link_state {
-	LINK_WAITING,		/* ours; their queue of connections is full and is tried again */
-	LINK_GREETED,		/* ours; our hello is sent, theirs is not here yet */
-	LINK_ACCEPTED,		/* theirs; their hello is not here yet */
+	LINK_WAITING,  /* ours; their queue of connections is full and is tried again */
+	LINK_GREETED,  /* ours; our hello is sent, theirs is not here yet */
+	LINK_ACCEPTED, /* theirs; their hello is not here yet */
 	/* theirs; it crossed one that is kept, and waits to be closed by them */
 	LINK_PARKED,
 	LINK_READY,
@@ -25,31 +25,31 @@ enum link_state {
 
 struct link_message {
 	STAILQ_ENTRY(link_message) entry;
-	int fds[SV_HELLO_FDS];	/* duplicates */
+	int fds[SV_HELLO_FDS]; /* duplicates */
 	unsigned fd_count;
 	size_t size;
 	struct {
-		uint32_t type;	/* enum sv_msg */
-		uint32_t size;	/* of the payload */
+		uint32_t type; /* enum sv_msg */
+		uint32_t size; /* of the payload */
 		uint8_t payload[SV_MSG_MAX];
 	} wire;
 };
 
 struct sv_link {
-	struct engine_watch watch;	/* the socket; closed by the engine alone */
-	struct engine_watch death;	/* pidfd, where the kernel has them */
+	struct engine_watch watch; /* the socket; closed by the engine alone */
+	struct engine_watch death; /* pidfd, where the kernel has them */
 	struct engine_job job;
-	struct sv_timer timer;		/* of a link that is not ready */
+	struct sv_timer timer; /* of a link that is not ready */
 	uint64_t deadline;
 	/* why it cannot be used, when that is known before it ends */
 	int error;
-	enum link_state state;		/* written by the engine under the links lock */
-	uint16_t slot;			/* not of LINK_ACCEPTED */
+	enum link_state state; /* written by the engine under the links lock */
+	uint16_t slot;	       /* not of LINK_ACCEPTED */
 	struct ucred cred;
-	struct sv_peer *peer;		/* of LINK_READY; holds a reference */
-	STAILQ_HEAD(, link_message) out;	/* links lock: what the socket did not take */
+	struct sv_peer *peer;		 /* of LINK_READY; holds a reference */
+	STAILQ_HEAD(, link_message) out; /* links lock: what the socket did not take */
 	unsigned out_count;
-	LIST_ENTRY(sv_link) entry;	/* links lock */
+	LIST_ENTRY(sv_link) entry; /* links lock */
 };
 
 /*
@@ -79,13 +79,13 @@ void close_all(int *fds, unsigned count);
  * held.
  */
 struct sv_link *link_open_locked(uint16_t slot);
-void link_accept(int fd, const struct ucred *cred);	/* engine; owns fd */
+void link_accept(int fd, const struct ucred *cred); /* engine; owns fd */
 /* Engine: closes it, tells who waited for it or used it. `error`: why, for those who waited. */
 void link_down(struct sv_link *link, int error);
 bool link_hung_up(const struct sv_link *link);
 /* 0, or errno when the process is gone already */
 int link_watch_death(struct sv_link *link);
-void links_close(void);			/* the engine is halted; nobody is told */
+void links_close(void); /* the engine is halted; nobody is told */
 void links_fork_child(void);
 
 /* ---- slots.c --------------------------------------------------------------------------------- */
@@ -121,6 +121,6 @@ bool hello_read(struct hello *hello, const void *payload, size_t size);
 /* The process that said hello, its areas mapped; NULL with errno. Owns the descriptors. */
 struct sv_peer *hello_peer(const struct hello *hello, const struct ucred *cred, int *fds,
 			   unsigned fd_count);
-void hello_end(void);			/* takes back what hello_send_locked allowed others */
+void hello_end(void); /* takes back what hello_send_locked allowed others */
 
 #endif

@@ -10,8 +10,8 @@
 struct message {
 	enum landing_op op;
 	uint32_t imm;
-	uint32_t byte_len;		/* what the receiver is told */
-	uint32_t length;		/* payload */
+	uint32_t byte_len; /* what the receiver is told */
+	uint32_t length;   /* payload */
 	unsigned iov_count;
 	struct iovec iov[SV_MAX_SGE];
 };
@@ -75,7 +75,7 @@ static int message_refuse(struct sv_tx *tx, uint32_t slot, enum ibv_wc_status th
 			  enum ibv_wc_status ours)
 {
 	message_publish(tx, slot, landing_what(LAND_ERROR, LAND_DIRECT, 0), theirs);
-	tx_report(tx, FAULT_REFUSED);	/* its QP fails, whether it polls or not */
+	tx_report(tx, FAULT_REFUSED); /* its QP fails, whether it polls or not */
 	return ours;
 }
 
@@ -105,10 +105,8 @@ static int message_copy(struct sv_tx *tx, const struct message *message, uint32_
 			return message_refuse(tx, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 		switch (copy_out(tx->peer, message->iov, message->iov_count, done, there,
 				 (unsigned)count, part)) {
-		case COPY_DONE:
-			break;
-		case COPY_GONE:
-			return EXEC_WAIT(SQ_SILENT);
+		case COPY_DONE: break;
+		case COPY_GONE: return EXEC_WAIT(SQ_SILENT);
 		case COPY_HERE:
 			if (tx->arrival)
 				return message_refuse(tx, slot, IBV_WC_LOC_PROT_ERR,
@@ -127,8 +125,11 @@ static int message_bounce(struct sv_qp *qp, const struct message *message, uint3
 			  uint64_t entry)
 {
 	struct bounce_op op = {
-		.kind = BOUNCE_RECV, .key = slot, .length = message->length,
-		.iov = message->iov, .iov_count = message->iov_count,
+		.kind = BOUNCE_RECV,
+		.key = slot,
+		.length = message->length,
+		.iov = message->iov,
+		.iov_count = message->iov_count,
 	};
 	int status;
 
@@ -175,8 +176,9 @@ static inline int message_deliver(struct sv_qp *qp, const struct message *messag
 		gather(eager, message);
 		atomic_store_explicit(&tx->landing[slot].eager, at, memory_order_relaxed);
 	} else {
-		int status = likely(tx->copy != SV_COPY_BOUNCE) ? message_copy(tx, message, slot) :
-			     message_bounce(qp, message, slot, entry);
+		int status = likely(tx->copy != SV_COPY_BOUNCE)
+				     ? message_copy(tx, message, slot)
+				     : message_bounce(qp, message, slot, entry);
 
 		if (unlikely(status != IBV_WC_SUCCESS))
 			return status;
@@ -214,7 +216,7 @@ static inline int message_send_locked(struct sv_qp *qp, const struct message *me
 		return IBV_WC_REM_ACCESS_ERR;
 	}
 	if (unlikely(bounce_is_active(qp) || bounce_holds(qp))) {
-		slot = qp->bounce.slot;	/* taken when it began */
+		slot = qp->bounce.slot; /* taken when it began */
 		entry = qp->bounce.entry;
 	} else if (unlikely(!receive_take(tx, &slot, &entry))) {
 		window_leave(tx);
@@ -239,7 +241,7 @@ int send_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t
 	if (unlikely(!send_resolve(qp, wr, REGION_LOCAL, message.iov)))
 		return IBV_WC_LOC_PROT_ERR;
 	message.op = send_op(wr->opcode);
-	message.imm = wr->imm_data;	/* or the key: they share the place */
+	message.imm = wr->imm_data; /* or the key: they share the place */
 	message.length = message.byte_len = length;
 	message.iov_count = (unsigned)wr->num_sge;
 	return message_send_locked(qp, &message, wr->send_flags & IBV_SEND_SOLICITED);

@@ -7,7 +7,7 @@
 #include "softverbs/region.h"
 #include "softverbs/tx.h"
 
-#define AHEAD 8u	/* messages: some 200 ns, a few transfers of a line */
+#define AHEAD 8u /* messages: some 200 ns, a few transfers of a line */
 
 /*
  * Into a landing, and what does not fit there into its tail. That first: the receiver looks at the
@@ -90,15 +90,16 @@ static inline bool send_short_locked(struct sv_qp *qp, const struct ibv_send_wr 
 	if (unlikely(!tx->epoch || tx->arrival))
 		return false;
 	window_enter(tx);
-	if (unlikely(!window_is_open(tx) || !receive_next(tx, &slot, &entry) || post_is_bad(entry) ||
-		     length > (uint32_t)entry)) {
+	if (unlikely(!window_is_open(tx) || !receive_next(tx, &slot, &entry) ||
+		     post_is_bad(entry) || length > (uint32_t)entry)) {
 		window_leave(tx);
 		return false;
 	}
 	land_put(tx, slot, (const void *)(uintptr_t)va, length);
 	/* In a stream the receiver, or what its processor fetches ahead, still has those lines. */
 	fetch_to_write(&tx->landing[(tx->seq + AHEAD) & tx->mask]);
-	message_publish(tx, slot, landing_what(send_op(wr->opcode), LAND_INLINE, wr->imm_data), length);
+	message_publish(tx, slot, landing_what(send_op(wr->opcode), LAND_INLINE, wr->imm_data),
+			length);
 	window_leave(tx);
 	qp->sq.told++;
 	qp->sq.told_solicited |= (wr->send_flags & IBV_SEND_SOLICITED) != 0;

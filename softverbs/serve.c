@@ -7,7 +7,7 @@
 #include "softverbs/srq.h"
 #include "util/log.h"
 
-#define IDLE_LOOKS 100u			/* a microsecond or two, then the engine sleeps */
+#define IDLE_LOOKS 100u /* a microsecond or two, then the engine sleeps */
 
 struct request {
 	uint32_t kind, key, length;
@@ -36,8 +36,9 @@ static bool own_allows(const struct sv_qp *qp, const struct request *r, unsigned
 static enum ibv_wc_status request_check(struct sv_qp *qp, const struct request *r, uint64_t *va)
 {
 	bool atomic = r->kind == BOUNCE_CMP_SWP || r->kind == BOUNCE_FETCH_ADD;
-	unsigned need = atomic ? IBV_ACCESS_REMOTE_ATOMIC :
-			r->kind == BOUNCE_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+	unsigned need = atomic			 ? IBV_ACCESS_REMOTE_ATOMIC
+			: r->kind == BOUNCE_READ ? IBV_ACCESS_REMOTE_READ
+						 : IBV_ACCESS_REMOTE_WRITE;
 
 	if (!(atomic_load_explicit(&qp->ro->access, memory_order_relaxed) & need) ||
 	    (atomic && r->addr % 8) ||
@@ -81,7 +82,8 @@ static enum ibv_wc_status serve_receive(struct sv_qp *qp, const struct request *
 	lock_take(&wq->lock);
 	sound = r->key <= wq->mask;
 	count = sound ? region_ranges(wq->regions, &wq->sge[(uint64_t)r->key * wq->max_sge],
-				      wq->max_sge, wq->pd, r->addr, r->length, ranges) : 0;
+				      wq->max_sge, wq->pd, r->addr, r->length, ranges)
+		      : 0;
 	lock_give(&wq->lock);
 	if (!sound)
 		return IBV_WC_GENERAL_ERR;
@@ -135,7 +137,7 @@ static bool serve_one_locked(struct sv_qp *qp)
 	/* release: data and status before the number */
 	atomic_store_explicit(&answer->number, number, memory_order_release);
 	serve->number = number;
-	fence_light(qp->expedited);	/* who waits has the barrier, see tx_ask */
+	fence_light(qp->expedited); /* who waits has the barrier, see tx_ask */
 	qp_wake_initiator(qp);
 	return true;
 }
@@ -161,7 +163,7 @@ static void serve_open_locked(struct sv_qp *qp)
 	atomic_fetch_add_explicit(&qp->recv_cq->served, 1, memory_order_relaxed);
 	/* release: the cleared memory before its place */
 	atomic_store_explicit(&qp->ro->bounce, offset, memory_order_release);
-	fence_light(qp->expedited);	/* who waits has the barrier, see tx_ask */
+	fence_light(qp->expedited); /* who waits has the barrier, see tx_ask */
 	qp_wake_initiator(qp);
 }
 

@@ -16,7 +16,7 @@ static const char *const copy_words[] = {
 static const struct {
 	const char *variable;
 	unsigned long least, most, standard;
-	const char *const *words;	/* from 0 to most; NULL: a number */
+	const char *const *words; /* from 0 to most; NULL: a number */
 } table[SV_SETTINGS] = {
 	[SV_SET_COPY] = { "SOFTVERBS_COPY", 0, SV_WISH_BOUNCE, SV_WISH_AUTO, copy_words },
 	/* above, one copy by the kernel is faster than two through the ring */
@@ -79,7 +79,9 @@ static const char *fault_read(const char *text, struct sv_fault_plan *plan)
 		const char *name;
 		unsigned long *value;
 	} faults[] = {
-		{ "rnr=", &plan->rnr }, { "delay=", &plan->delay }, { "drop=", &plan->drop },
+		{ "rnr=", &plan->rnr },
+		{ "delay=", &plan->delay },
+		{ "drop=", &plan->drop },
 	};
 
 	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
@@ -91,8 +93,9 @@ static const char *fault_read(const char *text, struct sv_fault_plan *plan)
 		if (text[length] < '0' || text[length] > '9')
 			return NULL;
 		*faults[i].value = strtoul(text + length, &end, 10);
-		return *faults[i].value && *faults[i].value <= UINT32_MAX && strchr(",", *end) ?
-			       end : NULL;
+		return *faults[i].value && *faults[i].value <= UINT32_MAX && strchr(",", *end)
+			       ? end
+			       : NULL;
 	}
 	return NULL;
 }
@@ -107,7 +110,8 @@ bool sv_setting_fault(struct sv_fault_plan *plan)
 	while ((at = fault_read(at, plan)) && *at)
 		at++;
 	if (!at) {
-		log_at(LOG_WARN, "softverbs: SOFTVERBS_FAULT=%s: no such faults, see softverbs(7)", text);
+		log_at(LOG_WARN, "softverbs: SOFTVERBS_FAULT=%s: no such faults, see softverbs(7)",
+		       text);
 		memset(plan, 0, sizeof(*plan));
 	}
 	return at;

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 enum sv_setting {
-	SV_SET_COPY,			/* enum sv_copy_wish */
-	SV_SET_EAGER,			/* bytes */
+	SV_SET_COPY,  /* enum sv_copy_wish */
+	SV_SET_EAGER, /* bytes */
 	SV_SET_AREA_MB,
-	SV_SET_STRICT_SQ,		/* 0 or 1 */
-	SV_SET_LOG,			/* LOG_* of util/log.h */
+	SV_SET_STRICT_SQ, /* 0 or 1 */
+	SV_SET_LOG,	  /* LOG_* of util/log.h */
 	SV_SETTINGS
 };
 
@@ -31,10 +31,10 @@ unsigned long sv_setting(enum sv_setting which);
 /* SOFTVERBS_VENDOR=vendor:part, for programs that know a device by its numbers; left alone else. */
 void sv_setting_vendor(uint32_t *vendor, uint32_t *part);
 
-struct sv_fault_plan {			/* zeros: not that one */
-	unsigned long rnr;		/* every so many messages of a QP find no receive, once */
-	unsigned long delay;		/* microseconds that each work request waits */
-	unsigned long drop;		/* after so many work requests of a QP its link is cut */
+struct sv_fault_plan {	     /* zeros: not that one */
+	unsigned long rnr;   /* every so many messages of a QP find no receive, once */
+	unsigned long delay; /* microseconds that each work request waits */
+	unsigned long drop;  /* after so many work requests of a QP its link is cut */
 };
 
 /* SOFTVERBS_FAULT=rnr=N,delay=USEC,drop=N; false: no faults. */

@@ -14,8 +14,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {			/* lock */
-	struct sv_peer *peer;		/* linked */
-	struct sv_link *making;		/* not yet; peer_get has promised an answer */
+	struct sv_peer *peer;	/* linked */
+	struct sv_link *making; /* not yet; peer_get has promised an answer */
 	/* of the process that forked this one: kept for objects that still point there */
 	struct sv_peer *inherited;
 } slots[SV_SLOTS];
@@ -31,7 +31,7 @@ struct self_message {
 /* lock */
 static STAILQ_HEAD(, self_message) self_messages = STAILQ_HEAD_INITIALIZER(self_messages);
 static struct engine_job self_job;
-static bool self_pending;		/* lock: self_job is on its way */
+static bool self_pending; /* lock: self_job is on its way */
 
 static _Thread_local int cancel_before;
 
@@ -130,7 +130,7 @@ void peer_cut(struct sv_peer *peer)
 
 void peer_ring(struct sv_peer *peer)
 {
-	eventfd_write(peer->doorbell, 1);	/* full: it is rung already */
+	eventfd_write(peer->doorbell, 1); /* full: it is rung already */
 }
 
 /* ---- messages ---- */

@@ -125,7 +125,7 @@ void srq_detach(struct sv_srq *srq, struct sv_qp *qp)
 		return;
 	pthread_mutex_lock(&srq->lock);
 	TAILQ_REMOVE(&srq->qps, qp, srq_entry);
-	srq->lost |= qp->lost;		/* who is stuck there may also be writing into a landing */
+	srq->lost |= qp->lost; /* who is stuck there may also be writing into a landing */
 	pthread_mutex_unlock(&srq->lock);
 }
 
@@ -190,7 +190,7 @@ int srq_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 	}
 	atomic_store_explicit(&srq->ro->posted, srq->wq.posted, memory_order_relaxed);
 	lock_give(&srq->wq.lock);
-	fence_light(area_own()->expedited);	/* who waits has the barrier, see tx_ask */
+	fence_light(area_own()->expedited); /* who waits has the barrier, see tx_ask */
 	if (unlikely(atomic_load_explicit(&srq->rw->wait, memory_order_relaxed)))
 		srq_wake_initiators(srq);
 	return err;
@@ -272,14 +272,18 @@ void srq_attend(struct sv_srq *srq)
  */
 static int modify_check_locked(const struct sv_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
-	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit :
-			 atomic_load_explicit(&srq->ro->limit, memory_order_relaxed);
-	uint32_t left = srq->wq.posted - atomic_load_explicit(&srq->rw->claim, memory_order_relaxed);
+	uint32_t limit = mask & IBV_SRQ_LIMIT
+				 ? attr->srq_limit
+				 : atomic_load_explicit(&srq->ro->limit, memory_order_relaxed);
+	uint32_t left =
+		srq->wq.posted - atomic_load_explicit(&srq->rw->claim, memory_order_relaxed);
 
 	if (!(mask & IBV_SRQ_MAX_WR))
 		return limit > srq->wq.limit ? EINVAL : 0;
 	return !attr->max_wr || attr->max_wr > SV_MAX_WR || attr->max_wr < left ||
-			       attr->max_wr < limit ? EINVAL : 0;
+			       attr->max_wr < limit
+		       ? EINVAL
+		       : 0;
 }
 
 int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)

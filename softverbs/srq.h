@@ -8,21 +8,21 @@
 struct sv_srq {
 	struct ibv_srq ibv;
 	const uint32_t *alive;
-	uint32_t id, index;		/* id 0: none yet */
-	struct sv_wq wq;		/* its lock guards free_head too */
+	uint32_t id, index; /* id 0: none yet */
+	struct sv_wq wq;    /* its lock guards free_head too */
 	uint32_t free_head;
 	_Atomic(uint32_t) free_tail;
-	_Atomic(uint32_t) *free;	/* ring of slots to post into; lap:16 | slot:16 */
+	_Atomic(uint32_t) *free;  /* ring of slots to post into; lap:16 | slot:16 */
 	_Atomic(uint32_t) *round; /* by slot, how often it was posted; lock of wq for changes */
 	struct rw_srq *rw;
 	struct ro_srq *ro;
-	uint32_t limit_round;		/* lock of wq */
-	pthread_mutex_t lock;		/* guards the list; taken after a QP's modify */
+	uint32_t limit_round; /* lock of wq */
+	pthread_mutex_t lock; /* guards the list; taken after a QP's modify */
 	TAILQ_HEAD(, sv_qp) qps;
-	bool lost; /* a stopped process may still write into its landings; lock */
-	uint32_t *missing;		/* by slot: its round when it was not seen; engine */
+	bool lost;	   /* a stopped process may still write into its landings; lock */
+	uint32_t *missing; /* by slot: its round when it was not seen; engine */
 	struct sv_timer recover_timer;
-	unsigned pins;			/* area table lock */
+	unsigned pins; /* area table lock */
 };
 
 static inline struct sv_srq *srq_of(struct ibv_srq *ibv)

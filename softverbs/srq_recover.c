@@ -87,7 +87,8 @@ static void slot_post_again(struct sv_srq *srq, uint32_t slot)
 {
 	struct sv_wq *wq = &srq->wq;
 	struct ibv_recv_wr wr = {
-		.wr_id = wq->wr_id[slot], .num_sge = (int)wq->max_sge,
+		.wr_id = wq->wr_id[slot],
+		.num_sge = (int)wq->max_sge,
 		.sg_list = &wq->sge[(uint64_t)slot * wq->max_sge],
 	};
 

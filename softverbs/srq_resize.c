@@ -15,7 +15,7 @@ static pthread_mutex_t shape = PTHREAD_MUTEX_INITIALIZER;
 
 struct resize {
 	struct sv_srq *srq;
-	struct sv_wq wq;		/* the new queue; afterwards the old one */
+	struct sv_wq wq; /* the new queue; afterwards the old one */
 	_Atomic(uint32_t) *free, *round;
 	uint32_t qps, cqs;
 	struct resize_qp {
@@ -23,8 +23,8 @@ struct resize {
 		bool published;
 		_Atomic(uint32_t) *arrival;
 		uint64_t arrival_offset;
-	} *qp;
-	struct sv_cq **cq;		/* each once */
+	} * qp;
+	struct sv_cq **cq; /* each once */
 };
 
 void srq_shape_lock(const struct sv_srq *srq)
@@ -77,8 +77,8 @@ static int rings_make(struct resize *r, uint32_t entries)
 	for (uint32_t i = 0; i < r->qps; i++) {
 		if (r->qp[i].qp->ud)
 			continue;
-		r->qp[i].arrival = heap_take(HEAP_RW, size * sizeof(uint32_t),
-					     &r->qp[i].arrival_offset);
+		r->qp[i].arrival =
+			heap_take(HEAP_RW, size * sizeof(uint32_t), &r->qp[i].arrival_offset);
 		if (!r->qp[i].arrival)
 			return ENOMEM;
 	}
@@ -111,10 +111,10 @@ static void arrivals_move(const struct sv_rx *rx, struct resize_qp *to, const st
 	uint32_t n = atomic_load_explicit(&rx->head, memory_order_relaxed), end = n + rx->mask + 1;
 
 	if (!rx->arrival)
-		return;			/* datagrams are matched with receives when they are read */
+		return; /* datagrams are matched with receives when they are read */
 	for (; n != end; n++) {
-		uint32_t arrival = atomic_load_explicit(&rx->arrival[n & rx->mask],
-							memory_order_acquire);
+		uint32_t arrival =
+			atomic_load_explicit(&rx->arrival[n & rx->mask], memory_order_acquire);
 
 		if (arrival >> 16 != (ring_lap(n, rx->shift) & 0xffff))
 			break;
@@ -187,7 +187,7 @@ static void free_move(const struct sv_srq *srq, struct resize *r)
 static void qp_exchange(struct resize *r, struct resize_qp *to)
 {
 	struct sv_qp *qp = to->qp;
-	const struct sv_wq *wq = &r->srq->wq;	/* the new one by now */
+	const struct sv_wq *wq = &r->srq->wq; /* the new one by now */
 
 	cq_demand_grew_locked(qp->recv_cq, wq->mask - qp->rx.mask);
 	qp->rx.mask = wq->mask;
@@ -208,8 +208,7 @@ static void rings_exchange(struct resize *r)
 		lock_take(&r->cq[i]->lock);
 	lock_take(&area_own()->mail.lock);
 	lock_take(&srq->wq.lock);
-	posted_move(&srq->wq, &r->wq,
-		    atomic_load_explicit(&srq->rw->claim, memory_order_relaxed));
+	posted_move(&srq->wq, &r->wq, atomic_load_explicit(&srq->rw->claim, memory_order_relaxed));
 	free_move(srq, r);
 	for (i = 0; i < r->qps; i++)
 		arrivals_move(&r->qp[i].qp->rx, &r->qp[i], &r->wq);
@@ -239,8 +238,8 @@ static void senders_stop(struct resize *r)
 		if (r->qp[i].qp->ud)
 			continue;
 		/* release: that they move is seen by who sees that there is no epoch */
-		r->qp[i].published = atomic_exchange_explicit(&r->qp[i].qp->ro->epoch, 0,
-							      memory_order_acq_rel);
+		r->qp[i].published =
+			atomic_exchange_explicit(&r->qp[i].qp->ro->epoch, 0, memory_order_acq_rel);
 	}
 	area_barrier();
 	for (uint32_t i = 0; i < r->qps; i++) {
@@ -248,7 +247,8 @@ static void senders_stop(struct resize *r)
 			continue;
 		log_at(LOG_ERROR,
 		       "softverbs: qp 0x%x: its peer stopped in the middle of a copy; its memory "
-		       "is given up", r->qp[i].qp->ibv.qp_num);
+		       "is given up",
+		       r->qp[i].qp->ibv.qp_num);
 		r->qp[i].qp->lost = r->srq->lost = true;
 		qp_fail(r->qp[i].qp);
 	}
@@ -261,7 +261,7 @@ static void senders_go(struct resize *r)
 			qp_publish_again_locked(r->qp[i].qp);
 	/* release: the epochs before it */
 	atomic_store_explicit(&r->srq->ro->moving, 0, memory_order_release);
-	fence_full();			/* who waits says so, then looks again */
+	fence_full(); /* who waits says so, then looks again */
 	for (uint32_t i = 0; i < r->qps; i++) {
 		qp_wake_initiator(r->qp[i].qp);
 		pthread_mutex_unlock(&r->qp[i].qp->modify);

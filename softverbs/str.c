@@ -88,12 +88,9 @@ const char *ibv_node_type_str(enum ibv_node_type node_type)
 const char *ibv_port_state_str(enum ibv_port_state port_state)
 {
 	static const char *const names[] = {
-		[IBV_PORT_NOP] = "no state change",
-		[IBV_PORT_DOWN] = "down",
-		[IBV_PORT_INIT] = "initializing",
-		[IBV_PORT_ARMED] = "armed",
-		[IBV_PORT_ACTIVE] = "active",
-		[IBV_PORT_ACTIVE_DEFER] = "active, deferred",
+		[IBV_PORT_NOP] = "no state change", [IBV_PORT_DOWN] = "down",
+		[IBV_PORT_INIT] = "initializing",   [IBV_PORT_ARMED] = "armed",
+		[IBV_PORT_ACTIVE] = "active",	    [IBV_PORT_ACTIVE_DEFER] = "active, deferred",
 	};
 
 	return NAME_OF(names, (int)port_state, "unknown port state");

@@ -16,11 +16,11 @@
 #include "util/log.h"
 
 #define STRIPE_LOOKS 1000u
-#define STRIPE_DOUBT NSEC_PER_MSEC	/* a holder that takes longer may be dead */
+#define STRIPE_DOUBT NSEC_PER_MSEC /* a holder that takes longer may be dead */
 
 /* Parts of a holder. */
-#define PID_BITS   22			/* the kernel's PID_MAX_LIMIT */
-#define SPACE_BITS 18			/* of the number of its pid name space; 0: not known */
+#define PID_BITS   22 /* the kernel's PID_MAX_LIMIT */
+#define SPACE_BITS 18 /* of the number of its pid name space; 0: not known */
 #define SPACE_MASK ((1u << SPACE_BITS) - 1)
 #define WHO_SHIFT  (PID_BITS + SPACE_BITS)
 #define SLOT_SHIFT (WHO_SHIFT + 12)
@@ -77,7 +77,7 @@ static bool holder_is_gone(const struct sv_peer *owner, uint64_t holder)
 
 	if (holder_space(holder) && holder_space(holder) == holder_space(self))
 		return process_is_gone(holder_pid(holder));
-	if (owner == peer_self())	/* perhaps the engine, which cannot wait for itself */
+	if (owner == peer_self()) /* perhaps the engine, which cannot wait for itself */
 		return holder_slot(holder) != owner->slot && !peer_is_there(holder_slot(holder));
 	return atomic_load_explicit(&owner->dead, memory_order_relaxed);
 }
@@ -98,8 +98,9 @@ struct rw_stripe *stripe_take(const struct sv_peer *owner, uint64_t va, uint32_t
 	uint64_t self = area_own()->holder | (uint64_t)who << WHO_SHIFT, holder = 0, doubt = 0;
 
 	/* acquire: what the last holder wrote is there */
-	for (uint32_t looks = 1; !atomic_compare_exchange_weak_explicit(
-		     &stripe->holder, &holder, self, memory_order_acquire, memory_order_relaxed);
+	for (uint32_t looks = 1;
+	     !atomic_compare_exchange_weak_explicit(&stripe->holder, &holder, self,
+						    memory_order_acquire, memory_order_relaxed);
 	     looks++) {
 		if (looks < STRIPE_LOOKS)
 			cpu_relax();

@@ -46,20 +46,20 @@ struct sv_pd {
 };
 
 struct sv_mr {
-	struct ibv_mr ibv;	/* lkey and rkey are equal */
-	atomic_uint windows;	/* bound to it */
+	struct ibv_mr ibv;   /* lkey and rkey are equal */
+	atomic_uint windows; /* bound to it */
 };
 
 struct sv_channel {
 	struct ibv_comp_channel ibv;
 	uint32_t id; /* index:16 | generation:16, never 0; how peers ask for the descriptor */
-	pthread_mutex_t lock;	/* guards cqs; taken before a CQ's */
+	pthread_mutex_t lock; /* guards cqs; taken before a CQ's */
 	TAILQ_HEAD(, sv_cq) cqs;
 };
 
-struct sv_cq;			/* cq.h */
-struct sv_qp;			/* qp.h */
-struct sv_srq;			/* srq.h */
+struct sv_cq;  /* cq.h */
+struct sv_qp;  /* qp.h */
+struct sv_srq; /* srq.h */
 
 static inline struct sv_pd *pd_of(struct ibv_pd *ibv)
 {

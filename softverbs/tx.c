@@ -23,8 +23,9 @@ struct sv_peer *qp_peer(struct sv_qp *qp)
 		return peer;
 	peer = slot_peer(qp_slot_of(atomic_load_explicit(&qp->dest, memory_order_relaxed)));
 	/* acquire, release: the engine and a poster may both have asked */
-	if (peer && !atomic_compare_exchange_strong_explicit(
-			    &qp->peer, &none, peer, memory_order_acq_rel, memory_order_acquire)) {
+	if (peer &&
+	    !atomic_compare_exchange_strong_explicit(&qp->peer, &none, peer, memory_order_acq_rel,
+						     memory_order_acquire)) {
 		slot_peer_put(peer);
 		peer = none;
 	}
@@ -148,7 +149,7 @@ int tx_bind_locked(struct sv_qp *qp)
 		tx_describe(tx, peer);
 	tx->seq = atomic_load_explicit(&tx->rw->seq, memory_order_relaxed);
 	tx->eager_prod = atomic_load_explicit(&tx->rw->eager_prod, memory_order_relaxed);
-	tx->eager_cons = tx->eager_prod - tx->eager_size;	/* full, until looked at */
+	tx->eager_cons = tx->eager_prod - tx->eager_size; /* full, until looked at */
 	window_leave(tx);
 	if (!sound) {
 		tx_unbind_locked(qp);
@@ -162,7 +163,7 @@ void tx_report(struct sv_tx *tx, enum qp_fault fault)
 	uint32_t none = FAULT_NONE;
 
 	if (tx->unreliable && (fault == FAULT_ACCESS || fault == FAULT_REQUEST))
-		return;			/* IBTA: dropped, the responder goes on */
+		return; /* IBTA: dropped, the responder goes on */
 	atomic_compare_exchange_strong_explicit(&tx->rw->fault, &none, fault, memory_order_relaxed,
 						memory_order_relaxed);
 	if (attention_set(tx->peer->rw->attention.qp, tx->qp_index))
@@ -181,7 +182,7 @@ bool tx_ask(struct sv_qp *qp, enum sq_wait why)
 	/* release: the owner takes this flag first */
 	if (why == SQ_RNR && qp->tx.arrival)
 		atomic_store_explicit(&qp->tx.srq->wait, 1, memory_order_release);
-	area_barrier();			/* the owner stores what we miss, then loads `wait` */
+	area_barrier(); /* the owner stores what we miss, then loads `wait` */
 	return true;
 }
 
@@ -217,7 +218,7 @@ void tx_tell_slow(struct sv_tx *tx, uint32_t messages, uint32_t mode)
 {
 	if (mode & CQ_MANY) {
 		if (!tx->notify)
-			fence_full();	/* the poller clears the mark, then looks for the message */
+			fence_full(); /* the poller clears the mark, then looks for the message */
 		tx_mark(tx->peer, tx->cq_index, tx->qp_index);
 	}
 	if (mode & CQ_TIGHT && tx_count(tx, messages)) {

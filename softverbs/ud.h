@@ -14,14 +14,15 @@
 struct sv_ah {
 	struct ibv_ah ibv;
 	struct ibv_ah_attr attr;
-	union ibv_gid source;		/* what sgid_index stood for */
-	bool is_here;			/* the destination may be an address of this host, or of the folder of names */
+	union ibv_gid source; /* what sgid_index stood for */
+	/* the destination may be an address of this host, or of the folder of names */
+	bool is_here;
 };
 
-struct ud_done {			/* a completed receive, until polled */
+struct ud_done { /* a completed receive, until polled */
 	uint64_t wr_id;
 	uint32_t byte_len, imm, source;
-	uint8_t status;			/* enum ibv_wc_status */
+	uint8_t status; /* enum ibv_wc_status */
 	bool has_imm;
 };
 
@@ -30,9 +31,10 @@ struct sv_ud {
 	/* receives completed, the mail lock; `done` from rx.head up to here waits to be polled */
 	_Atomic(uint32_t) taken;
 	struct ud_done *done;
-	uint32_t mask;			/* of done; of an SRQ, which may grow, for the longest */
-	struct sv_peer *peer;		/* of the last datagram, with a reference; SQ lock */
-	_Atomic(uint32_t) wants;	/* slot + 1 that a link is being made to; written under SQ lock */
+	uint32_t mask;	      /* of done; of an SRQ, which may grow, for the longest */
+	struct sv_peer *peer; /* of the last datagram, with a reference; SQ lock */
+	/* slot + 1 that a link is being made to; written under SQ lock */
+	_Atomic(uint32_t) wants;
 };
 
 static inline struct sv_ah *ah_of(struct ibv_ah *ibv)
@@ -41,10 +43,10 @@ static inline struct sv_ah *ah_of(struct ibv_ah *ibv)
 }
 
 /* ud.c */
-int ud_open(struct sv_qp *qp);		/* the receive queue is open; 0 or ENOMEM */
-void ud_close(struct sv_qp *qp);	/* accepts one without */
-void ud_receive(struct sv_qp *qp);	/* state RTR: datagrams find it from now on */
-void ud_clear(struct sv_qp *qp);	/* nobody finds it, everything received is forgotten */
+int ud_open(struct sv_qp *qp);	   /* the receive queue is open; 0 or ENOMEM */
+void ud_close(struct sv_qp *qp);   /* accepts one without */
+void ud_receive(struct sv_qp *qp); /* state RTR: datagrams find it from now on */
+void ud_clear(struct sv_qp *qp);   /* nobody finds it, everything received is forgotten */
 
 /* ud_send.c */
 /* The work request says where to. */
@@ -70,13 +72,13 @@ void mail_post(struct sv_peer *peer, const struct mail_record *head, const struc
 	       unsigned count, bool solicited);
 
 /* mail_in.c */
-bool mail_is_there(void);		/* something may have come that nobody has read */
+bool mail_is_there(void); /* something may have come that nobody has read */
 /* Reads what has come until the QP has `want` completions. */
 void mail_read(const struct sv_qp *qp, uint32_t want);
 void mail_peer_ready(struct sv_peer *peer);
-void mail_peer_gone(struct sv_peer *peer);	/* what it wrote before still counts */
+void mail_peer_gone(struct sv_peer *peer); /* what it wrote before still counts */
 void mail_peer_free(struct sv_peer *peer);
-void mail_attend(void);			/* engine: reads everything if somebody asked for that */
+void mail_attend(void); /* engine: reads everything if somebody asked for that */
 
 /* grh.c */
 void grh_write(uint8_t grh[GRH_SIZE], const struct mail_record *head);

@@ -30,8 +30,8 @@ static bool srq_take(struct sv_srq *srq, uint64_t *entry)
 	} while (true);
 	limit = atomic_load_explicit(&srq->ro->limit, memory_order_relaxed);
 	round = atomic_load_explicit(&srq->ro->limit_round, memory_order_relaxed);
-	if (unlikely(limit) && atomic_load_explicit(&srq->ro->posted, memory_order_relaxed) -
-				       (claim + 1) < limit) {
+	if (unlikely(limit) &&
+	    atomic_load_explicit(&srq->ro->posted, memory_order_relaxed) - (claim + 1) < limit) {
 		atomic_store_explicit(&srq->rw->limit_round, round, memory_order_relaxed);
 		attention_set(area_own()->rw->attention.srq, srq->index);
 		peer_ring(peer_self());
@@ -71,9 +71,9 @@ static bool scatter_next(struct scatter *to)
 
 	while (to->sge < to->end && !to->sge->length)
 		to->sge++;
-	if (to->sge == to->end || !region_allows(to->wq->regions, to->sge->lkey, to->wq->pd,
-						 to->sge->addr, to->sge->length,
-						 IBV_ACCESS_LOCAL_WRITE, &va))
+	if (to->sge == to->end ||
+	    !region_allows(to->wq->regions, to->sge->lkey, to->wq->pd, to->sge->addr,
+			   to->sge->length, IBV_ACCESS_LOCAL_WRITE, &va))
 		return false;
 	to->at = (uint8_t *)(uintptr_t)va;
 	to->left = to->sge++->length;
@@ -170,7 +170,8 @@ void ud_deliver_locked(const struct mail_record *head, const struct iovec *iov, 
 		qp_fail(qp);
 	if (!tell && done->status == IBV_WC_SUCCESS)
 		return;
-	fence_full();			/* it is published; whether somebody armed is loaded after */
+	/* it is published; whether somebody armed is loaded after */
+	fence_full();
 	cq_fire(qp->recv_cq->rw, peer_self(), qp->recv_cq->index,
 		solicited || done->status != IBV_WC_SUCCESS);
 }
@@ -224,7 +225,7 @@ int ud_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
 	n = done_poll(qp, count, wc);
 	if (likely(!atomic_load_explicit(&qp->rx.flush, memory_order_acquire)) || n == count)
 		return n;
-	lock_take(&mail->lock);		/* nothing is under way after this: see takes_datagrams */
+	lock_take(&mail->lock); /* nothing is under way after this: see takes_datagrams */
 	lock_give(&mail->lock);
 	return n + done_poll(qp, count - n, wc + n);
 }

@@ -5,7 +5,7 @@
 #include "softverbs/tx.h"
 #include "softverbs/ud.h"
 
-#define QKEY_OF_QP (1u << 31)	/* IBTA: such a remote_qkey means the sender's own */
+#define QKEY_OF_QP (1u << 31) /* IBTA: such a remote_qkey means the sender's own */
 #define QPN_LIMIT  (1u << 24)
 
 bool ud_is_addressed(const struct sv_qp *qp, const struct ibv_send_wr *wr)
@@ -48,8 +48,9 @@ static void head_fill(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint
 		.flags = wr->opcode == IBV_WR_SEND_WITH_IMM ? DATAGRAM_IMM : 0,
 		.dest = wr->wr.ud.remote_qpn,
 		.source = qp->ibv.qp_num,
-		.qkey = qkey & QKEY_OF_QP ? atomic_load_explicit(&qp->ud->qkey, memory_order_relaxed)
-					  : qkey,
+		.qkey = qkey & QKEY_OF_QP
+				? atomic_load_explicit(&qp->ud->qkey, memory_order_relaxed)
+				: qkey,
 		.imm = wr->opcode == IBV_WR_SEND_WITH_IMM ? wr->imm_data : 0,
 		.length = length,
 	};

@@ -10,17 +10,18 @@ struct sv_wq {
 	/* guards posted and the entries that no sender can see; first: see wq_exchange */
 	struct lock lock;
 	uint32_t mask, shift;		/* of slots, 1 << shift */
-	uint32_t post_mask, post_shift;	/* of the ring in which they are posted */
+	uint32_t post_mask, post_shift; /* of the ring in which they are posted */
 	uint32_t limit;			/* receives that may be posted at once: 0 or mask + 1 */
 	uint32_t max_sge;
 	uint32_t posted;
-	uint64_t lap;			/* of `posted`, as in its entry; a line of those has one lap */
+	/* of `posted`, as in its entry; a line of those has one lap */
+	uint64_t lap;
 	uint32_t pd;
 	struct ro_region *regions;
 	_Atomic(uint64_t) *post;
-	struct ibv_sge *sge;		/* max_sge for each slot */
-	uint64_t *wr_id;		/* by slot */
-	struct landing *landing;	/* by slot */
+	struct ibv_sge *sge;	 /* max_sge for each slot */
+	uint64_t *wr_id;	 /* by slot */
+	struct landing *landing; /* by slot */
 	uint64_t post_offset, sge_offset, landing_offset;
 };
 
@@ -45,8 +46,8 @@ static inline void wq_continue(struct sv_wq *wq, uint32_t n)
 }
 
 /* Entry n, of a slot whose SGEs are written; with POST_BAD for one that cannot be filled. */
-static inline __attribute__((always_inline))
-void wq_publish_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, uint32_t length)
+static inline __attribute__((always_inline)) void wq_publish_locked(struct sv_wq *wq, uint32_t n,
+								    uint32_t slot, uint32_t length)
 {
 	/* With each line of the ring. Senders read the next one a lap ago, and still have it. */
 	if (unlikely(!(n & 7))) {
@@ -63,8 +64,9 @@ void wq_publish_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, uint32_t len
 int wq_put_any_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, const struct ibv_recv_wr *wr);
 
 /* Writes the work request into a free slot and makes it entry n, the next one. 0 or EINVAL. */
-static inline __attribute__((always_inline))
-int wq_put_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, const struct ibv_recv_wr *wr)
+static inline __attribute__((always_inline)) int wq_put_locked(struct sv_wq *wq, uint32_t n,
+							       uint32_t slot,
+							       const struct ibv_recv_wr *wr)
 {
 	const struct ibv_sge *sge = wr->sg_list;
 	const struct ro_region *region;
@@ -79,7 +81,8 @@ int wq_put_locked(struct sv_wq *wq, uint32_t n, uint32_t slot, const struct ibv_
 	lkey = sge->lkey;
 	region = &wq->regions[lkey >> 16];
 	if (unlikely(!length ||
-		     !region_allows(wq->regions, lkey, wq->pd, addr, length, IBV_ACCESS_LOCAL_WRITE, &va) ||
+		     !region_allows(wq->regions, lkey, wq->pd, addr, length, IBV_ACCESS_LOCAL_WRITE,
+				    &va) ||
 		     !atomic_load_explicit(&region->received, memory_order_relaxed)))
 		return wq_put_any_locked(wq, n, slot, wr);
 	wq->sge[slot].addr = addr;

@@ -34,12 +34,9 @@ static _Noreturn void usage(FILE *stream, int status)
 static struct options parse(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "all", no_argument, NULL, 'a' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "no-open", no_argument, NULL, 'n' },
-		{ "settings", no_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		{ "all", no_argument, NULL, 'a' },     { "json", no_argument, NULL, 'j' },
+		{ "no-open", no_argument, NULL, 'n' }, { "settings", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },    { NULL, 0, NULL, 0 },
 	};
 	struct options options = { .json = false };
 	int c, names;

@@ -11,7 +11,7 @@
 /* datinfo_out.c: a report, as text or as JSON. */
 struct out {
 	bool json;
-	bool more;		/* something stands before, on this level */
+	bool more; /* something stands before, on this level */
 	unsigned depth;
 };
 

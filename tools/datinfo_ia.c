@@ -7,7 +7,14 @@
 #include "tools/datinfo.h"
 
 enum kind {
-	KIND_TEXT, KIND_COUNT, KIND_U32, KIND_U64, KIND_BOOL, KIND_ADDRESS, KIND_ENUM, KIND_BITS
+	KIND_TEXT,
+	KIND_COUNT,
+	KIND_U32,
+	KIND_U64,
+	KIND_BOOL,
+	KIND_ADDRESS,
+	KIND_ENUM,
+	KIND_BITS
 };
 
 /*
@@ -22,22 +29,27 @@ struct attr {
 	size_t word_count;
 };
 
-#define COUNT(array)		(sizeof(array) / sizeof((array)[0]))
-#define ATTR(type, member, kind) \
-	{ #member, kind, offsetof(type, member), NULL, 0 }
-#define WORDS(type, member, kind, list) \
-	{ #member, kind, offsetof(type, member), list, COUNT(list) }
-#define IA(member, kind)	ATTR(DAT_IA_ATTR, member, kind)
-#define PROVIDER(member, kind)	ATTR(DAT_PROVIDER_ATTR, member, kind)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ATTR(type, member, kind)                               \
+	{                                                      \
+#member, kind, offsetof(type, member), NULL, 0 \
+	}
+#define WORDS(type, member, kind, list)                                  \
+	{                                                                \
+#member, kind, offsetof(type, member), list, COUNT(list) \
+	}
+#define IA(member, kind)       ATTR(DAT_IA_ATTR, member, kind)
+#define PROVIDER(member, kind) ATTR(DAT_PROVIDER_ATTR, member, kind)
 
 static const char *const extensions[] = { "NONE", "IB", "IW" };
 static const char *const mem_types[] = { "VIRTUAL", "LMR", "SHARED_VIRTUAL" };
 static const char *const iov_owners[] = { "CONSUMER", "PROVIDER_NOMOD", "PROVIDER_MOD" };
 static const char *const qos[] = { "BEST_EFFORT", "HIGH_THROUGHPUT", "LOW_LATENCY", "ECONOMY",
 				   "PREMIUM" };
-static const char *const completions[] = { "DEFAULT", "SUPPRESS", "SOLICITED_WAIT", "UNSIGNALLED",
-					   "BARRIER_FENCE", "EVD_THRESHOLD",
-					   "LMR_INVALIDATE_FENCE" };
+static const char *const completions[] = {
+	"DEFAULT",	 "SUPPRESS",	  "SOLICITED_WAIT",	 "UNSIGNALLED",
+	"BARRIER_FENCE", "EVD_THRESHOLD", "LMR_INVALIDATE_FENCE"
+};
 static const char *const ep_creators[] = { "NEVER", "IFASKED", "ALWAYS" };
 static const char *const pz_support[] = { "UNIQUE", "SHAREABLE" };
 static const char *const rmr_scopes[] = { "EP", "PZ", "ANY" };
@@ -119,8 +131,8 @@ const char *ia_address(const DAT_IA_ATTR *attr, char text[64])
 
 	strcpy(text, "unknown");
 	if (address) {
-		size = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-							sizeof(struct sockaddr_in);
+		size = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						      : sizeof(struct sockaddr_in);
 		getnameinfo(address, size, text, 64, NULL, 0, NI_NUMERICHOST);
 	}
 	return text;
@@ -157,31 +169,21 @@ static void report_attr(struct out *out, const struct attr *attr, const void *al
 	case KIND_TEXT:
 		out_text(out, attr->name, "%.*s", DAT_NAME_MAX_LENGTH, (const char *)at);
 		break;
-	case KIND_COUNT:
-		out_signed(out, attr->name, (int32_t)bits);
-		break;
-	case KIND_U32:
-		out_unsigned(out, attr->name, bits);
-		break;
+	case KIND_COUNT: out_signed(out, attr->name, (int32_t)bits); break;
+	case KIND_U32: out_unsigned(out, attr->name, bits); break;
 	case KIND_U64:
 		memcpy(&wide, at, sizeof(wide));
 		out_unsigned(out, attr->name, wide);
 		break;
-	case KIND_BOOL:
-		out_bool(out, attr->name, bits);
-		break;
-	case KIND_ADDRESS:
-		out_text(out, attr->name, "%s", ia_address(all, text));
-		break;
+	case KIND_BOOL: out_bool(out, attr->name, bits); break;
+	case KIND_ADDRESS: out_text(out, attr->name, "%s", ia_address(all, text)); break;
 	case KIND_ENUM:
 		if (bits < attr->word_count)
 			out_text(out, attr->name, "%s", attr->words[bits]);
 		else
 			out_text(out, attr->name, "%u", bits);
 		break;
-	case KIND_BITS:
-		report_bits(out, attr, bits);
-		break;
+	case KIND_BITS: report_bits(out, attr, bits); break;
 	}
 }
 

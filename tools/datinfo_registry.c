@@ -14,12 +14,12 @@ struct entry {
 	STAILQ_ENTRY(entry) link;
 	DAT_PROVIDER_INFO info;
 	char *library, *parameters;
-	bool first;		/* of this name, version and thread safety; others are fallbacks */
+	bool first; /* of this name, version and thread safety; others are fallbacks */
 };
 
 struct registry {
 	STAILQ_HEAD(, entry) entries;
-	char source[PATH_MAX];	/* empty: no file could be read */
+	char source[PATH_MAX]; /* empty: no file could be read */
 };
 
 static void *must(void *memory)

@@ -19,7 +19,7 @@ static const char *origin_of(const struct settings *all, const struct setting_va
 }
 
 static void setting_value_out(struct out *out, const char *name, const struct setting_row *row,
-			   long value)
+			      long value)
 {
 	char text[SETTING_TEXT_MAX];
 
@@ -59,8 +59,8 @@ static void report_devices(struct out *out, const struct settings *all)
 		for (which = 0; which < SETTINGS; which++)
 			if (section->values[which].origin == SETTING_FILE)
 				setting_value_out(out, settings_table[which].name,
-					       &settings_table[which],
-					       section->values[which].value);
+						  &settings_table[which],
+						  section->values[which].value);
 		out_item_end(out);
 	}
 	out_list_end(out);

@@ -47,11 +47,11 @@ void log_write(const char *fmt, ...)
 	if (name)
 		len = snprintf(line, sizeof(line), "%.64s: ", name);
 	va_start(args, fmt);
-	errno = saved;			/* for %m */
+	errno = saved; /* for %m */
 	len += vsnprintf(line + len, sizeof(line) - (size_t)len, fmt, args);
 	va_end(args);
 	if (len > (int)sizeof(line) - 2)
-		len = (int)sizeof(line) - 2;	/* cut, with room for the newline */
+		len = (int)sizeof(line) - 2; /* cut, with room for the newline */
 	line[len] = '\0';
 
 	if (dest & LOG_TO_SYSLOG)

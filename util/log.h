@@ -17,11 +17,7 @@
 #define LOG_NOTE  0x4u
 #define LOG_TRACE 0x8u
 
-enum log_dest {
-	LOG_TO_STDOUT = 1,
-	LOG_TO_SYSLOG = 2,
-	LOG_TO_STDERR = 4
-};
+enum log_dest { LOG_TO_STDOUT = 1, LOG_TO_SYSLOG = 2, LOG_TO_STDERR = 4 };
 
 extern _Atomic(unsigned) log_mask;
 
@@ -48,9 +44,9 @@ static inline bool log_on(unsigned bit)
 }
 
 /* One line, without "\n" in the format; written at once, any thread; errno survives. */
-#define log_at(bit, ...) \
-	do { \
-		if (log_on(bit)) \
+#define log_at(bit, ...)                        \
+	do {                                    \
+		if (log_on(bit))                \
 			log_write(__VA_ARGS__); \
 	} while (0)
 

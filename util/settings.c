@@ -13,113 +13,81 @@
 #include "util/settings.h"
 
 static const struct setting_word log_words[] = {
-	{ "errors", LOG_ERROR }, { "warnings", LOG_WARN }, { "notes", LOG_NOTE },
-	{ "traces", LOG_TRACE }, { NULL, 0 },
+	{ "errors", LOG_ERROR },
+	{ "warnings", LOG_WARN },
+	{ "notes", LOG_NOTE },
+	{ "traces", LOG_TRACE },
+	{ NULL, 0 },
 };
 
 static const struct setting_word log_places[] = {
-	{ "stdout", LOG_TO_STDOUT }, { "syslog", LOG_TO_SYSLOG }, { "stderr", LOG_TO_STDERR },
+	{ "stdout", LOG_TO_STDOUT },
+	{ "syslog", LOG_TO_SYSLOG },
+	{ "stderr", LOG_TO_STDERR },
 	{ NULL, 0 },
 };
 
 static const struct setting_word wait_policies[] = {
-	{ "block", 0 }, { "spin", 1 }, { "yield", 2 }, { NULL, 0 },
+	{ "block", 0 },
+	{ "spin", 1 },
+	{ "yield", 2 },
+	{ NULL, 0 },
 };
 
 const struct setting_row settings_table[SETTINGS] = {
-	[SET_CM_ARP_TIMEOUT_MS] = {
-		"cm_arp_timeout_ms", "DAPL_CM_ARP_TIMEOUT_MS",
-		SETTING_NUMBER, true, 1, 600000, 4000, NULL,
-		"milliseconds to wait for one address resolution"
-	},
-	[SET_CM_ARP_RETRY_COUNT] = {
-		"cm_arp_retry_count", "DAPL_CM_ARP_RETRY_COUNT",
-		SETTING_NUMBER, true, 1, 1000, 15, NULL,
-		"address resolutions that may time out before the peer is unreachable"
-	},
-	[SET_CM_ROUTE_TIMEOUT_MS] = {
-		"cm_route_timeout_ms", "DAPL_CM_ROUTE_TIMEOUT_MS",
-		SETTING_NUMBER, true, 1, 600000, 4000, NULL,
-		"milliseconds to wait for one route resolution"
-	},
-	[SET_CM_ROUTE_RETRY_COUNT] = {
-		"cm_route_retry_count", "DAPL_CM_ROUTE_RETRY_COUNT",
-		SETTING_NUMBER, true, 1, 1000, 15, NULL,
-		"route resolutions that may time out before the peer is unreachable"
-	},
-	[SET_CM_TOS] = {
-		"cm_tos", "DAPL_CM_TOS",
-		SETTING_NUMBER, true, 0, 255, 0, NULL,
-		"type of service of connections; 0 leaves the system's"
-	},
-	[SET_ACK_TIMER] = {
-		"ack_timer", "DAPL_ACK_TIMER",
-		SETTING_NUMBER, true, -1, 31, -1, NULL,
-		"n waits 4.096 microseconds times 2 to the n for an acknowledgement, 0 for ever;"
-		" -1 leaves it to the connection manager"
-	},
-	[SET_ACK_RETRY] = {
-		"ack_retry", "DAPL_ACK_RETRY",
-		SETTING_NUMBER, true, 0, 7, 7, NULL,
-		"times that a packet is sent again when it is not acknowledged"
-	},
-	[SET_RNR_TIMER] = {
-		"rnr_timer", "DAPL_RNR_TIMER",
-		SETTING_NUMBER, true, -1, 31, -1, NULL,
-		"InfiniBand's code of the time that a sender waits when no receive is posted;"
-		" -1 leaves it to the connection manager"
-	},
-	[SET_RNR_RETRY] = {
-		"rnr_retry", "DAPL_RNR_RETRY",
-		SETTING_NUMBER, true, 0, 7, 7, NULL,
-		"times that a message is sent again when no receive is posted; 7 is for ever"
-	},
-	[SET_IB_MTU] = {
-		"ib_mtu", "DAPL_IB_MTU",
-		SETTING_POWER, true, 256, 4096, 0, NULL,
-		"bytes of a packet, when less than the port's; 0 leaves the port's"
-	},
-	[SET_MAX_INLINE] = {
-		"max_inline", "DAPL_MAX_INLINE",
-		SETTING_NUMBER, true, 0, 65536, 64, NULL,
-		"bytes of inline data asked of the device for each endpoint"
-	},
-	[SET_WR_MAX] = {
-		"wr_max", "DAPL_WR_MAX",
-		SETTING_NUMBER, true, 1, INT_MAX, INT_MAX, NULL,
-		"work requests in a queue, when less than the device offers"
-	},
-	[SET_SGE_MAX] = {
-		"sge_max", "DAPL_SGE_MAX",
-		SETTING_NUMBER, true, 1, INT_MAX, INT_MAX, NULL,
-		"segments of a work request, when less than the device offers"
-	},
-	[SET_EVD_QLEN_MAX] = {
-		"evd_qlen_max", "DAPL_EVD_QLEN_MAX",
-		SETTING_NUMBER, true, 1, INT_MAX, INT_MAX, NULL,
-		"events in the queue of an event dispatcher, when less than the device offers"
-	},
-	[SET_WAIT_POLICY] = {
-		"wait_policy", "DAPL_WAIT_POLICY",
-		SETTING_CHOICE, true, 0, 2, 0, wait_policies,
-		"how a wait spends its time: it sleeps, it goes on looking, or it looks and yields the"
-		" processor in between"
-	},
-	[SET_SPIN_US] = {
-		"spin_us", "DAPL_SPIN_US",
-		SETTING_NUMBER, true, 0, 1000000, 0, NULL,
-		"microseconds that a wait looks at its queue before it sleeps, if it does"
-	},
-	[SET_DBG_TYPE] = {
-		"log", "DAPL_DBG_TYPE",
-		SETTING_BITS, false, 0, UINT_MAX, LOG_ERROR | LOG_WARN, log_words,
-		"what is logged"
-	},
-	[SET_DBG_DEST] = {
-		"log_to", "DAPL_DBG_DEST",
-		SETTING_BITS, false, 0, 7, LOG_TO_STDERR, log_places,
-		"where it is logged"
-	},
+	[SET_CM_ARP_TIMEOUT_MS] = { "cm_arp_timeout_ms", "DAPL_CM_ARP_TIMEOUT_MS", SETTING_NUMBER,
+				    true, 1, 600000, 4000, NULL,
+				    "milliseconds to wait for one address resolution" },
+	[SET_CM_ARP_RETRY_COUNT] = { "cm_arp_retry_count", "DAPL_CM_ARP_RETRY_COUNT",
+				     SETTING_NUMBER, true, 1, 1000, 15, NULL,
+				     "address resolutions that may time out before the peer is "
+				     "unreachable" },
+	[SET_CM_ROUTE_TIMEOUT_MS] = { "cm_route_timeout_ms", "DAPL_CM_ROUTE_TIMEOUT_MS",
+				      SETTING_NUMBER, true, 1, 600000, 4000, NULL,
+				      "milliseconds to wait for one route resolution" },
+	[SET_CM_ROUTE_RETRY_COUNT] = { "cm_route_retry_count", "DAPL_CM_ROUTE_RETRY_COUNT",
+				       SETTING_NUMBER, true, 1, 1000, 15, NULL,
+				       "route resolutions that may time out before the peer is "
+				       "unreachable" },
+	[SET_CM_TOS] = { "cm_tos", "DAPL_CM_TOS", SETTING_NUMBER, true, 0, 255, 0, NULL,
+			 "type of service of connections; 0 leaves the system's" },
+	[SET_ACK_TIMER] = { "ack_timer", "DAPL_ACK_TIMER", SETTING_NUMBER, true, -1, 31, -1, NULL,
+			    "n waits 4.096 microseconds times 2 to the n for an acknowledgement, 0 "
+			    "for ever;"
+			    " -1 leaves it to the connection manager" },
+	[SET_ACK_RETRY] = { "ack_retry", "DAPL_ACK_RETRY", SETTING_NUMBER, true, 0, 7, 7, NULL,
+			    "times that a packet is sent again when it is not acknowledged" },
+	[SET_RNR_TIMER] = { "rnr_timer", "DAPL_RNR_TIMER", SETTING_NUMBER, true, -1, 31, -1, NULL,
+			    "InfiniBand's code of the time that a sender waits when no receive is "
+			    "posted;"
+			    " -1 leaves it to the connection manager" },
+	[SET_RNR_RETRY] = { "rnr_retry", "DAPL_RNR_RETRY", SETTING_NUMBER, true, 0, 7, 7, NULL,
+			    "times that a message is sent again when no receive is posted; 7 is "
+			    "for ever" },
+	[SET_IB_MTU] = { "ib_mtu", "DAPL_IB_MTU", SETTING_POWER, true, 256, 4096, 0, NULL,
+			 "bytes of a packet, when less than the port's; 0 leaves the port's" },
+	[SET_MAX_INLINE] = { "max_inline", "DAPL_MAX_INLINE", SETTING_NUMBER, true, 0, 65536, 64,
+			     NULL, "bytes of inline data asked of the device for each endpoint" },
+	[SET_WR_MAX] = { "wr_max", "DAPL_WR_MAX", SETTING_NUMBER, true, 1, INT_MAX, INT_MAX, NULL,
+			 "work requests in a queue, when less than the device offers" },
+	[SET_SGE_MAX] = { "sge_max", "DAPL_SGE_MAX", SETTING_NUMBER, true, 1, INT_MAX, INT_MAX,
+			  NULL, "segments of a work request, when less than the device offers" },
+	[SET_EVD_QLEN_MAX] = { "evd_qlen_max", "DAPL_EVD_QLEN_MAX", SETTING_NUMBER, true, 1,
+			       INT_MAX, INT_MAX, NULL,
+			       "events in the queue of an event dispatcher, when less than the "
+			       "device offers" },
+	[SET_WAIT_POLICY] = { "wait_policy", "DAPL_WAIT_POLICY", SETTING_CHOICE, true, 0, 2, 0,
+			      wait_policies,
+			      "how a wait spends its time: it sleeps, it goes on looking, or it "
+			      "looks and yields the"
+			      " processor in between" },
+	[SET_SPIN_US] = { "spin_us", "DAPL_SPIN_US", SETTING_NUMBER, true, 0, 1000000, 0, NULL,
+			  "microseconds that a wait looks at its queue before it sleeps, if it "
+			  "does" },
+	[SET_DBG_TYPE] = { "log", "DAPL_DBG_TYPE", SETTING_BITS, false, 0, UINT_MAX,
+			   LOG_ERROR | LOG_WARN, log_words, "what is logged" },
+	[SET_DBG_DEST] = { "log_to", "DAPL_DBG_DEST", SETTING_BITS, false, 0, 7, LOG_TO_STDERR,
+			   log_places, "where it is logged" },
 };
 
 /* A static instance, of which only the values before the first load have to be right. */
@@ -318,8 +286,8 @@ long setting(enum setting which)
 
 long setting_for_ia(const char *ia, const char *device, enum setting which)
 {
-	return is_loaded() ? settings_find(&ours, ia, device, which)->value :
-			     settings_table[which].standard;
+	return is_loaded() ? settings_find(&ours, ia, device, which)->value
+			   : settings_table[which].standard;
 }
 
 long setting_for(const char *device, enum setting which)

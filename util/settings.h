@@ -33,10 +33,10 @@ enum setting {
 };
 
 enum setting_type {
-	SETTING_NUMBER,		/* least to most */
-	SETTING_POWER,		/* 0, or a power of two from least to most */
-	SETTING_BITS,		/* 0 to most, or the words of bits */
-	SETTING_CHOICE		/* one of the words */
+	SETTING_NUMBER, /* least to most */
+	SETTING_POWER,	/* 0, or a power of two from least to most */
+	SETTING_BITS,	/* 0 to most, or the words of bits */
+	SETTING_CHOICE	/* one of the words */
 };
 
 struct setting_word {
@@ -45,12 +45,13 @@ struct setting_word {
 };
 
 struct setting_row {
-	const char *name;		/* in dapl.conf */
-	const char *variable;		/* in the environment */
+	const char *name;     /* in dapl.conf */
+	const char *variable; /* in the environment */
 	enum setting_type type;
-	bool per_device;		/* may stand in the section of a device, too */
+	bool per_device; /* may stand in the section of a device, too */
 	long least, most, standard;
-	const struct setting_word *words;	/* of SETTING_BITS, SETTING_CHOICE; the last one is NULL */
+	/* of SETTING_BITS, SETTING_CHOICE; the last one is NULL */
+	const struct setting_word *words;
 	const char *help;
 };
 
@@ -61,16 +62,16 @@ enum setting_origin { SETTING_STANDARD, SETTING_FILE, SETTING_ENVIRONMENT };
 struct setting_value {
 	long value;
 	enum setting_origin origin;
-	unsigned line;			/* of dapl.conf, for SETTING_FILE */
+	unsigned line; /* of dapl.conf, for SETTING_FILE */
 };
 
-#define SETTINGS_NAME_MAX	256	/* with its NUL: an IA name, or a shorter device name */
-#define SETTINGS_DEVICES	64	/* sections; those after them are reported and ignored */
+#define SETTINGS_NAME_MAX 256 /* with its NUL: an IA name, or a shorter device name */
+#define SETTINGS_DEVICES  64  /* sections; those after them are reported and ignored */
 
 struct settings_device {
 	char name[SETTINGS_NAME_MAX];
 	unsigned line;
-	struct setting_value values[SETTINGS];	/* SETTING_STANDARD: not set here */
+	struct setting_value values[SETTINGS]; /* SETTING_STANDARD: not set here */
 };
 
 /*
@@ -78,7 +79,7 @@ struct settings_device {
  * ends.
  */
 struct settings {
-	char path[PATH_MAX];		/* of dapl.conf; empty if none was read */
+	char path[PATH_MAX]; /* of dapl.conf; empty if none was read */
 	struct setting_value values[SETTINGS];
 	unsigned device_count;
 	struct settings_device devices[SETTINGS_DEVICES];
@@ -100,7 +101,7 @@ const struct setting_value *settings_find(const struct settings *all, const char
 
 /* The settings of this process: read by the first call, whichever thread makes it. */
 void settings_load(void);
-long setting(enum setting which);	/* for all devices; the default before settings_load */
+long setting(enum setting which); /* for all devices; the default before settings_load */
 
 /* Not for the data path: compares names. `device` may be an IA name. */
 long setting_for(const char *device, enum setting which);

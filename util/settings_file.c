@@ -31,8 +31,7 @@ static void show(const config_setting_t *item, char text[SETTING_TEXT_MAX])
 		snprintf(text, SETTING_TEXT_MAX, "%s",
 			 config_setting_get_bool(item) ? "true" : "false");
 		break;
-	default:
-		snprintf(text, SETTING_TEXT_MAX, "a group or list");
+	default: snprintf(text, SETTING_TEXT_MAX, "a group or list");
 	}
 }
 
@@ -51,10 +50,8 @@ static bool value_of(const config_setting_t *item, const struct setting_row *row
 			number &= UINT_MAX;
 		*value = (long)number;
 		return setting_fits(row, *value);
-	case CONFIG_TYPE_STRING:
-		return setting_parse(row, config_setting_get_string(item), value);
-	default:
-		return false;
+	case CONFIG_TYPE_STRING: return setting_parse(row, config_setting_get_string(item), value);
+	default: return false;
 	}
 }
 
@@ -210,7 +207,7 @@ void settings_file_read(struct settings *all, const char *path, bool must_exist)
 			log_at(LOG_ERROR, "%s: %m; the defaults are used", path);
 		return;
 	}
-	len = getdelim(&text, &room, '\0', stream);	/* all of it: a text has no NUL */
+	len = getdelim(&text, &room, '\0', stream); /* all of it: a text has no NUL */
 	if (len < 0 && ferror(stream)) {
 		log_at(LOG_ERROR, "%s: %m; the defaults are used", path);
 	} else {

@@ -52,7 +52,7 @@ static const char *skip_number(const char *at, bool negative)
 		end += strspn(end, "L");
 		return errno ? NULL : end;
 	}
-	if (!hex && *end && strchr(".eE", *end))	/* no integer: not judged here */
+	if (!hex && *end && strchr(".eE", *end)) /* no integer: not judged here */
 		return end + strspn(end, ".eE+-0123456789");
 	return errno || value > most ? NULL : end;
 }

@@ -10,14 +10,14 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-#define CPUID_7_ECX_WAITPKG (1u << 5)
-#define CPUID_INVARIANT_TSC 0x80000007u
+#define CPUID_7_ECX_WAITPKG	(1u << 5)
+#define CPUID_INVARIANT_TSC	0x80000007u
 #define CPUID_INVARIANT_TSC_EDX (1u << 8)
-#define C01 1u				/* the light state: quicker to wake than C0.2 */
-#define CALIBRATION (200 * NSEC_PER_USEC)
+#define C01			1u /* the light state: quicker to wake than C0.2 */
+#define CALIBRATION		(200 * NSEC_PER_USEC)
 
 static bool supported;
-static uint64_t ticks_per_ms;		/* of the time stamp counter */
+static uint64_t ticks_per_ms; /* of the time stamp counter */
 
 static uint64_t ticks_now(void)
 {
@@ -55,9 +55,9 @@ bool wait_word_is_supported(void)
 	return supported;
 }
 
-__attribute__((target("waitpkg")))
-static void monitor_and_wait(const volatile uint64_t *word, uint64_t mask, uint64_t seen,
-			     uint64_t nanoseconds)
+__attribute__((target("waitpkg"))) static void monitor_and_wait(const volatile uint64_t *word,
+								uint64_t mask, uint64_t seen,
+								uint64_t nanoseconds)
 {
 	uint64_t end = ticks_now() + nanoseconds * ticks_per_ms / NSEC_PER_MSEC;
 

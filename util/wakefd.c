@@ -46,7 +46,7 @@ int wakefd_get(struct wakefd *wake)
 	/* As in wakefd_raise: before others see the descriptor, so that who closes it waits. */
 	atomic_fetch_add(&wake->raising, 1);
 	if (!atomic_compare_exchange_strong(&wake->fd, &have, fd + 1)) {
-		close(fd);		/* another thread was first */
+		close(fd); /* another thread was first */
 		fd = have - 1;
 	} else if (atomic_load(&wake->state) & WAKEFD_RAISED) {
 		/* Who raised it saw no descriptor, or just yet saw one: then two tokens come, at two times. */

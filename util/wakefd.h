@@ -7,12 +7,12 @@
 #include <stdbool.h>
 
 struct wakefd {
-	atomic_int fd;			/* descriptor + 1; 0: none yet */
-	atomic_uint state;		/* 0: at rest */
+	atomic_int fd;	   /* descriptor + 1; 0: none yet */
+	atomic_uint state; /* 0: at rest */
 #define WAKEFD_RAISED 1u
-#define WAKEFD_TWICE  2u		/* raised before there was a descriptor: a token may come late */
-#define WAKEFD_SIGNAL 4u		/* left by wakefd_signal, until somebody takes it */
-	atomic_uint raising;		/* threads that may write to the descriptor */
+#define WAKEFD_TWICE  2u     /* raised before there was a descriptor: a token may come late */
+#define WAKEFD_SIGNAL 4u     /* left by wakefd_signal, until somebody takes it */
+	atomic_uint raising; /* threads that may write to the descriptor */
 };
 
 /* The descriptor, readable exactly while raised; -1 with errno when none can be made. */
@@ -43,6 +43,6 @@ static inline bool wakefd_take_signal(struct wakefd *wake)
 	       atomic_fetch_and(&wake->state, ~WAKEFD_SIGNAL) & WAKEFD_SIGNAL;
 }
 
-void wakefd_close(struct wakefd *wake);	/* waits for who is raising it just now */
+void wakefd_close(struct wakefd *wake); /* waits for who is raising it just now */
 
 #endif

@@ -73,7 +73,7 @@ static int from_device(const char *name, unsigned port, struct sockaddr_storage 
 	struct ibv_context *verbs;
 	int i, error = ENODEV;
 
-	if (!list)	/* other than for want of memory: no verbs in this kernel */
+	if (!list) /* other than for want of memory: no verbs in this kernel */
 		return errno == ENOMEM ? ENOMEM : ENODEV;
 	for (i = 0; list[i] && strcmp(ibv_get_device_name(list[i]), name); i++)
 		;
@@ -95,14 +95,10 @@ static int from_host(const char *name, struct sockaddr_storage *address)
 	struct addrinfo *list;
 
 	switch (getaddrinfo(name, NULL, NULL, &list)) {
-	case 0:
-		break;
-	case EAI_MEMORY:
-		return ENOMEM;
-	case EAI_SYSTEM:
-		return errno;
-	default:
-		return ENODEV;
+	case 0: break;
+	case EAI_MEMORY: return ENOMEM;
+	case EAI_SYSTEM: return errno;
+	default: return ENODEV;
 	}
 	memcpy(address, list->ai_addr, list->ai_addrlen);
 	freeaddrinfo(list);
@@ -117,8 +113,10 @@ int address_find(const char *params, struct sockaddr_storage *address)
 
 	memset(address, 0, sizeof(*address));
 	if (sscanf(params, "%255s %u", name, &port) != 2) {
-		log_at(LOG_ERROR, "'%s': parameters are a network interface, an address or a verbs "
-				  "device, a blank, and a port number", params);
+		log_at(LOG_ERROR,
+		       "'%s': parameters are a network interface, an address or a verbs "
+		       "device, a blank, and a port number",
+		       params);
 		return ENODEV;
 	}
 	error = from_netdev(name, address);
@@ -127,8 +125,10 @@ int address_find(const char *params, struct sockaddr_storage *address)
 	if (error == ENODEV)
 		error = from_host(name, address);
 	if (error == ENODEV)
-		log_at(LOG_ERROR, "%s: no network interface with an address, no verbs device and "
-				  "no host of this name", name);
+		log_at(LOG_ERROR,
+		       "%s: no network interface with an address, no verbs device and "
+		       "no host of this name",
+		       name);
 	else if (error)
 		log_at(LOG_ERROR, "%s: its address cannot be found: %s", name, strerror(error));
 	return error;

@@ -26,29 +26,20 @@ static void hand_up(struct ib_device *device, const struct ibv_async_event *even
 
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR:
-		up(device, IB_ASYNC_CQ_ERROR, ((struct ib_cq *)event->element.cq->cq_context)->owner);
+		up(device, IB_ASYNC_CQ_ERROR,
+		   ((struct ib_cq *)event->element.cq->cq_context)->owner);
 		break;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-		up(device, IB_ASYNC_QP_ERROR, qp_owner(event));
-		break;
+	case IBV_EVENT_QP_ACCESS_ERR: up(device, IB_ASYNC_QP_ERROR, qp_owner(event)); break;
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		up(device, IB_ASYNC_QP_LAST_WQE, qp_owner(event));
 		break;
-	case IBV_EVENT_SRQ_ERR:
-		up(device, IB_ASYNC_SRQ_ERROR, srq_owner(event));
-		break;
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		up(device, IB_ASYNC_SRQ_LIMIT, srq_owner(event));
-		break;
-	case IBV_EVENT_DEVICE_FATAL:
-		async_device_gone(device);
-		break;
-	case IBV_EVENT_PORT_ERR:
-		up(device, IB_ASYNC_PORT_ERROR, NULL);
-		break;
-	default:	/* routine on a live fabric */
+	case IBV_EVENT_SRQ_ERR: up(device, IB_ASYNC_SRQ_ERROR, srq_owner(event)); break;
+	case IBV_EVENT_SRQ_LIMIT_REACHED: up(device, IB_ASYNC_SRQ_LIMIT, srq_owner(event)); break;
+	case IBV_EVENT_DEVICE_FATAL: async_device_gone(device); break;
+	case IBV_EVENT_PORT_ERR: up(device, IB_ASYNC_PORT_ERROR, NULL); break;
+	default: /* routine on a live fabric */
 		log_at(LOG_NOTE, "%s: %s", device->attr.device_name,
 		       ibv_event_type_str(event->event_type));
 	}

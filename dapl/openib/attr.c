@@ -43,7 +43,8 @@ static int zero_based_try(struct ibv_context *verbs, bool *works)
 	int error = pd ? posix_memalign(&page, (size_t)size, (size_t)size) : errno;
 
 	if (!error) {
-		mr = ibv_reg_mr_iova(pd, (char *)page + size / 2, (size_t)size / 2, 0, IBV_ACCESS_LOCAL_WRITE);
+		mr = ibv_reg_mr_iova(pd, (char *)page + size / 2, (size_t)size / 2, 0,
+				     IBV_ACCESS_LOCAL_WRITE);
 		error = mr ? 0 : errno;
 	}
 	*works = mr;
@@ -151,9 +152,10 @@ int attr_read(struct ib_device *device, uint8_t port_num)
 	fill(attr, &dev);
 	attr->port = port_num;
 	attr->port_state = port.state;
-	attr->mtu = port.active_mtu ? 128u << port.active_mtu : 0;	/* ibv_mtu: 1 is 256 */
+	attr->mtu = port.active_mtu ? 128u << port.active_mtu : 0; /* ibv_mtu: 1 is 256 */
 	attr->max_message = port.max_msg_sz;
-	snprintf(attr->transport, sizeof(attr->transport), "%s", transport_name(device->verbs, &port));
+	snprintf(attr->transport, sizeof(attr->transport), "%s",
+		 transport_name(device->verbs, &port));
 	attr->iwarp = device->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	attr->datagrams = !attr->iwarp && dev.max_ah > 0;
 	if (!ibv_query_device_ex(device->verbs, NULL, &ex)) {

@@ -22,7 +22,8 @@ struct ib_conn *conn_new(struct ib_device *device, struct rdma_cm_id *id)
 /* What the settings say otherwise than the CM; -1 leaves it as the CM has it. */
 static void apply_settings(const struct ib_device *device, struct ibv_qp_attr *attr)
 {
-	long rnr_timer = device_setting(device, SET_RNR_TIMER), ack_timer = device_setting(device, SET_ACK_TIMER);
+	long rnr_timer = device_setting(device, SET_RNR_TIMER),
+	     ack_timer = device_setting(device, SET_ACK_TIMER);
 
 	if (attr->qp_state == IBV_QPS_RTR) {
 		if (rnr_timer >= 0)
@@ -77,14 +78,20 @@ int conn_resolve_address(struct ib_conn *conn)
 	struct sockaddr_storage local = conn->device->address;
 
 	conn->step = CONN_RESOLVING_ADDRESS;
-	return rdma_resolve_addr(conn->id, (struct sockaddr *)&local, (struct sockaddr *)&conn->remote,
-				 (int)device_setting(conn->device, SET_CM_ARP_TIMEOUT_MS)) ? errno : 0;
+	return rdma_resolve_addr(conn->id, (struct sockaddr *)&local,
+				 (struct sockaddr *)&conn->remote,
+				 (int)device_setting(conn->device, SET_CM_ARP_TIMEOUT_MS))
+		       ? errno
+		       : 0;
 }
 
 int conn_resolve_route(struct ib_conn *conn)
 {
 	conn->step = CONN_RESOLVING_ROUTE;
-	return rdma_resolve_route(conn->id, (int)device_setting(conn->device, SET_CM_ROUTE_TIMEOUT_MS)) ? errno : 0;
+	return rdma_resolve_route(conn->id,
+				  (int)device_setting(conn->device, SET_CM_ROUTE_TIMEOUT_MS))
+		       ? errno
+		       : 0;
 }
 
 /* How often the peer sends again what finds no buffer here; each side says so for the other. */
@@ -103,7 +110,7 @@ static DAT_RETURN begin(struct ib_conn *new, enum rdma_port_space space, struct 
 		free(new);
 		return ib_error(error, "rdma_create_id", "connection");
 	}
-	*conn = new;	/* first: an upcall may come before this returns */
+	*conn = new; /* first: an upcall may come before this returns */
 	error = conn_resolve_address(new);
 	if (!error)
 		return DAT_SUCCESS;
@@ -113,8 +120,9 @@ static DAT_RETURN begin(struct ib_conn *new, enum rdma_port_space space, struct 
 	return ib_error(error, "rdma_resolve_addr", "connection");
 }
 
-DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp, const struct sockaddr *remote,
-			   const struct ib_conn_param *param, void *owner, struct ib_conn **conn)
+DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp,
+			   const struct sockaddr *remote, const struct ib_conn_param *param,
+			   void *owner, struct ib_conn **conn)
 {
 	struct ib_conn *new = conn_new(device, NULL);
 
@@ -132,7 +140,8 @@ DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp, const str
 		.initiator_depth = param->initiator_depth,
 		.flow_control = 1,
 		.retry_count = (uint8_t)device_setting(device, SET_ACK_RETRY),
-		.rnr_retry_count = rnr_retries(param, (uint8_t)device_setting(device, SET_RNR_RETRY)),
+		.rnr_retry_count =
+			rnr_retries(param, (uint8_t)device_setting(device, SET_RNR_RETRY)),
 		.srq = qp->qp->srq != NULL,
 		.qp_num = qp->qp->qp_num,
 	};
@@ -171,7 +180,8 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 	conn->param.qp_num = qp->qp->qp_num;
 	/* a datagram QP is up already */
 	error = conn->datagrams ? 0 : conn_bring_up(conn, true);
-	conn->step = CONN_ACCEPTED;	/* before the reply: its answer may be faster than this thread */
+	/* before the reply: its answer may be faster than this thread */
+	conn->step = CONN_ACCEPTED;
 	if (!error && !rdma_accept(conn->id, &conn->param)) {
 		if (conn->datagrams)
 			conn->step = CONN_ENDED;
@@ -186,8 +196,8 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	}
 	ib_error(error, "rdma_accept", "connection");
-	return error == ENOMEM ? DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP) :
-				 DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	return error == ENOMEM ? DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)
+			       : DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 }
 
 DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)

@@ -4,17 +4,18 @@
 #include <string.h>
 #include "dapl/openib/openib.h"
 
-#define REJECTED_BY_CONSUMER 28		/* InfiniBand CM, REJ reason: consumer reject */
-#define SIDR_REJECTED 2			/* the same, SIDR_REP status: reject */
-#define READ_MOST 32u
+#define REJECTED_BY_CONSUMER 28 /* InfiniBand CM, REJ reason: consumer reject */
+#define SIDR_REJECTED	     2	/* the same, SIDR_REP status: reject */
+#define READ_MOST	     32u
 
 /* Each is handled acknowledged, with an upcall begun. */
 
-struct cm_event {			/* a copy, so that the CM's can be acknowledged before anybody acts on it */
+/* a copy, so that the CM's can be acknowledged before anybody acts on it */
+struct cm_event {
 	enum rdma_cm_event_type type;
 	int status;
 	struct rdma_cm_id *id, *listen_id;
-	struct rdma_conn_param param;	/* of connections; the data is also that of datagrams */
+	struct rdma_conn_param param; /* of connections; the data is also that of datagrams */
 	struct rdma_ud_param ud;
 	unsigned char data[IB_CONN_DATA];
 };
@@ -26,9 +27,9 @@ static void end(struct ib_conn *conn, enum ib_conn_event how, const struct cm_ev
 
 	if (atomic_exchange(&conn->step, CONN_ENDED) == CONN_ENDED || !owner)
 		return;
-	(conn->datagrams ? conn->device->upcalls.resolved : conn->device->upcalls.conn)(
-		owner, conn, how, event ? event->data : NULL,
-		event ? event->param.private_data_len : 0);
+	(conn->datagrams ? conn->device->upcalls.resolved
+			 : conn->device->upcalls.conn)(owner, conn, how, event ? event->data : NULL,
+						       event ? event->param.private_data_len : 0);
 }
 
 static void address_resolved(struct ib_conn *conn)
@@ -59,7 +60,8 @@ static void route_resolved(struct ib_conn *conn)
 /* Only a silence is worth another try. */
 static void resolve_failed(struct ib_conn *conn, int status, bool route)
 {
-	long limit = device_setting(conn->device, route ? SET_CM_ROUTE_RETRY_COUNT : SET_CM_ARP_RETRY_COUNT);
+	long limit = device_setting(conn->device,
+				    route ? SET_CM_ROUTE_RETRY_COUNT : SET_CM_ARP_RETRY_COUNT);
 
 	if (status == -ETIMEDOUT && ++conn->tries < limit &&
 	    !(route ? conn_resolve_route(conn) : conn_resolve_address(conn)))
@@ -133,42 +135,22 @@ static void unreachable(struct ib_conn *conn, const struct cm_event *event)
 static void handle(struct ib_conn *conn, const struct cm_event *event)
 {
 	switch (event->type) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		address_resolved(conn);
-		break;
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		route_resolved(conn);
-		break;
-	case RDMA_CM_EVENT_ADDR_ERROR:
-		resolve_failed(conn, event->status, false);
-		break;
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-		resolve_failed(conn, event->status, true);
-		break;
-	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		responded(conn, event);
-		break;
-	case RDMA_CM_EVENT_ESTABLISHED:
-		established(conn, event);
-		break;
+	case RDMA_CM_EVENT_ADDR_RESOLVED: address_resolved(conn); break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED: route_resolved(conn); break;
+	case RDMA_CM_EVENT_ADDR_ERROR: resolve_failed(conn, event->status, false); break;
+	case RDMA_CM_EVENT_ROUTE_ERROR: resolve_failed(conn, event->status, true); break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE: responded(conn, event); break;
+	case RDMA_CM_EVENT_ESTABLISHED: established(conn, event); break;
 	case RDMA_CM_EVENT_REJECTED:
-		end(conn, rejected_by_peer(conn, event) ? IB_CONN_REJECTED_BY_PEER : IB_CONN_REJECTED,
+		end(conn,
+		    rejected_by_peer(conn, event) ? IB_CONN_REJECTED_BY_PEER : IB_CONN_REJECTED,
 		    event);
 		break;
-	case RDMA_CM_EVENT_UNREACHABLE:
-		unreachable(conn, event);
-		break;
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-		end(conn, IB_CONN_UNREACHABLE, NULL);
-		break;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		end(conn, IB_CONN_DISCONNECTED, NULL);
-		break;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		end(conn, IB_CONN_DEVICE_REMOVED, NULL);
-		break;
-	default:		/* timewait, address change, multicast: nothing follows from them */
-		break;
+	case RDMA_CM_EVENT_UNREACHABLE: unreachable(conn, event); break;
+	case RDMA_CM_EVENT_CONNECT_ERROR: end(conn, IB_CONN_UNREACHABLE, NULL); break;
+	case RDMA_CM_EVENT_DISCONNECTED: end(conn, IB_CONN_DISCONNECTED, NULL); break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL: end(conn, IB_CONN_DEVICE_REMOVED, NULL); break;
+	default: /* timewait, address change, multicast: nothing follows from them */ break;
 	}
 }
 
@@ -220,14 +202,15 @@ static void dispatch(struct ib_device *device, struct rdma_cm_event *event)
 		conn_free(conn);
 	if (removed)
 		async_device_gone(device);
-	if (request && !begun) {		/* the listener is being closed */
+	if (request && !begun) { /* the listener is being closed */
 		rdma_reject(copy.id, NULL, 0);
 		rdma_destroy_id(copy.id);
 	}
 	if (!begun)
 		return;
 	if (listener)
-		listener_request(listener, copy.id, &copy.param, copy.data, copy.param.private_data_len);
+		listener_request(listener, copy.id, &copy.param, copy.data,
+				 copy.param.private_data_len);
 	else
 		handle(conn, &copy);
 	upcall_end(device);

@@ -84,33 +84,23 @@ int ib_cq_entries(const struct ib_cq *cq)
 static uint32_t dat_status(enum ibv_wc_status status)
 {
 	switch (status) {
-	case IBV_WC_SUCCESS:
-		return DAT_DTO_SUCCESS;
-	case IBV_WC_WR_FLUSH_ERR:
-		return DAT_DTO_ERR_FLUSHED;
-	case IBV_WC_LOC_LEN_ERR:
-		return DAT_DTO_ERR_LOCAL_LENGTH;
-	case IBV_WC_LOC_QP_OP_ERR:
-		return DAT_DTO_ERR_LOCAL_EP;
+	case IBV_WC_SUCCESS: return DAT_DTO_SUCCESS;
+	case IBV_WC_WR_FLUSH_ERR: return DAT_DTO_ERR_FLUSHED;
+	case IBV_WC_LOC_LEN_ERR: return DAT_DTO_ERR_LOCAL_LENGTH;
+	case IBV_WC_LOC_QP_OP_ERR: return DAT_DTO_ERR_LOCAL_EP;
 	case IBV_WC_LOC_PROT_ERR:
 	case IBV_WC_LOC_ACCESS_ERR:
-	case IBV_WC_LOC_RDD_VIOL_ERR:
-		return DAT_DTO_ERR_LOCAL_PROTECTION;
-	case IBV_WC_BAD_RESP_ERR:
-		return DAT_DTO_ERR_BAD_RESPONSE;
-	case IBV_WC_REM_ACCESS_ERR:
-		return DAT_DTO_ERR_REMOTE_ACCESS;
+	case IBV_WC_LOC_RDD_VIOL_ERR: return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case IBV_WC_BAD_RESP_ERR: return DAT_DTO_ERR_BAD_RESPONSE;
+	case IBV_WC_REM_ACCESS_ERR: return DAT_DTO_ERR_REMOTE_ACCESS;
 	case IBV_WC_REM_INV_REQ_ERR:
 	case IBV_WC_REM_OP_ERR:
 	case IBV_WC_REM_INV_RD_REQ_ERR:
-	case IBV_WC_REM_ABORT_ERR:
-		return DAT_DTO_ERR_REMOTE_RESPONDER;
+	case IBV_WC_REM_ABORT_ERR: return DAT_DTO_ERR_REMOTE_RESPONDER;
 	case IBV_WC_RNR_RETRY_EXC_ERR:
-	case IBV_WC_RESP_TIMEOUT_ERR:
-		return DAT_DTO_ERR_RECEIVER_NOT_READY;
-	case IBV_WC_MW_BIND_ERR:
-		return DAT_RMR_OPERATION_FAILED;
-	default:	/* RETRY_EXC_ERR, the EEC kinds, FATAL_ERR, GENERAL_ERR, newer ones */
+	case IBV_WC_RESP_TIMEOUT_ERR: return DAT_DTO_ERR_RECEIVER_NOT_READY;
+	case IBV_WC_MW_BIND_ERR: return DAT_RMR_OPERATION_FAILED;
+	default: /* RETRY_EXC_ERR, the EEC kinds, FATAL_ERR, GENERAL_ERR, newer ones */
 		return DAT_DTO_ERR_TRANSPORT;
 	}
 }
@@ -129,7 +119,8 @@ SAME_PLACE(qp_num, qp_num);
 SAME_PLACE(flags, wc_flags);
 _Static_assert(sizeof(struct ib_completion) == sizeof(struct ibv_wc), "completions in a row");
 _Static_assert(IB_WITH_IMMEDIATE == (int)IBV_WC_WITH_IMM &&
-	       IB_WITH_INVALIDATE == (int)IBV_WC_WITH_INV, "flags");
+		       IB_WITH_INVALIDATE == (int)IBV_WC_WITH_INV,
+	       "flags");
 _Static_assert(IB_RECV_WRITE == IBV_WC_RECV_RDMA_WITH_IMM, "opcode");
 _Static_assert((int)IBV_WC_SUCCESS == (int)DAT_DTO_SUCCESS, "success");
 

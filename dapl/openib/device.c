@@ -48,7 +48,7 @@ static DAT_RETURN find_verbs(struct ib_device *device)
 
 	device->channel = rdma_create_event_channel();
 	if (!device->channel) {
-		error = errno;		/* or no RDMA stack in this kernel */
+		error = errno; /* or no RDMA stack in this kernel */
 		ib_error(error, "rdma_create_event_channel", "CM");
 		return no_device(error);
 	}

@@ -91,7 +91,7 @@ static int time_left(uint64_t deadline)
  */
 static int timers_run(struct ib_device *device)
 {
-	void (*call)(struct ib_timer *timer);
+	void (*call)(struct ib_timer * timer);
 	struct ib_timer *timer;
 	uint64_t next;
 

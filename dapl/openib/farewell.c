@@ -15,7 +15,7 @@ bool farewell_begin(struct ib_conn *conn)
 	leaves = conn->leaves = conn->told && conn->step != CONN_ENDED;
 	if (leaves)
 		LIST_INSERT_HEAD(&device->leaving, conn, leaving);
-	pthread_mutex_unlock(&device->lock);	/* from here on the event thread may free it */
+	pthread_mutex_unlock(&device->lock); /* from here on the event thread may free it */
 	return leaves;
 }
 

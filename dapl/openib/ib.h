@@ -28,73 +28,79 @@
  * CM events that another thread reads in its place (ib_cm_read). They come one at a time, and no lock
  * is held besides the right to make them. Any function may be called from an upcall.
  */
-struct ib_device;	/* an open verbs device, the address it was found by, its event thread */
+struct ib_device; /* an open verbs device, the address it was found by, its event thread */
 struct ib_pd;
 struct ib_mr;
-struct ib_mw;		/* a memory window */
-struct ib_cq;		/* a CQ with a completion channel of its own */
+struct ib_mw; /* a memory window */
+struct ib_cq; /* a CQ with a completion channel of its own */
 struct ib_qp;
 struct ib_srq;
-struct ib_conn;		/* one side of one connection: a CM id, before, while and after it is used */
+/* one side of one connection: a CM id, before, while and after it is used */
+struct ib_conn;
 struct ib_listener;
-struct ib_ah;		/* where datagrams go to */
+struct ib_ah; /* where datagrams go to */
 
 /* ---- device ------------------------------------------------------------------------------ */
 
 /* What the device can do; every figure is read from the device. */
 struct ib_attr {
 	char device_name[64];
-	char transport[16];		/* "infiniband", "roce", "iwarp" or "software" */
-	uint64_t guid;			/* host order */
-	char gid[46];			/* the port's first, as an IPv6 address is written */
+	char transport[16]; /* "infiniband", "roce", "iwarp" or "software" */
+	uint64_t guid;	    /* host order */
+	char gid[46];	    /* the port's first, as an IPv6 address is written */
 	uint32_t vendor_id, vendor_part_id, hw_version;
 	uint64_t fw_version;		/* four 16-bit parts, most significant first */
-	unsigned port, port_state, mtu;	/* port_state as ibv_port_state; mtu in bytes */
+	unsigned port, port_state, mtu; /* port_state as ibv_port_state; mtu in bytes */
 	uint64_t max_mr_size, max_message;
 	uint32_t max_qp, max_wr, max_sge, max_sge_read, max_cq, max_cqe, max_mr, max_pd, max_mw;
 	uint32_t max_read_in, max_read_out, max_read_in_device;
 	uint32_t max_srq, max_srq_wr, max_srq_sge;
-	uint32_t max_private_connect, max_private_accept, max_private_reject;	/* bytes the CM carries */
-	uint32_t max_private_resolve, max_private_resolved;	/* of datagram endpoints */
-	uint32_t max_cq_moderation, max_cq_moderation_us;	/* 0: CQs report each completion */
+	/* bytes the CM carries */
+	uint32_t max_private_connect, max_private_accept, max_private_reject;
+	uint32_t max_private_resolve, max_private_resolved; /* of datagram endpoints */
+	uint32_t max_cq_moderation, max_cq_moderation_us;   /* 0: CQs report each completion */
 	bool iwarp, atomics, srq_resize, mw_type1, mw_type2, mem_extensions, zero_based;
-	bool datagrams;			/* of up to `mtu` bytes */
+	bool datagrams; /* of up to `mtu` bytes */
 };
 
-enum ib_async_kind {		/* object of the upcall */
-	IB_ASYNC_CQ_ERROR,		/* owner of the CQ */
-	IB_ASYNC_QP_ERROR,		/* owner of the QP */
-	IB_ASYNC_QP_LAST_WQE,		/* owner of the QP */
-	IB_ASYNC_SRQ_ERROR,		/* owner of the SRQ */
-	IB_ASYNC_SRQ_LIMIT,		/* owner of the SRQ */
-	IB_ASYNC_DEVICE_FATAL,		/* owner NULL */
-	IB_ASYNC_PORT_ERROR,		/* owner NULL */
+enum ib_async_kind {			    /* object of the upcall */
+		     IB_ASYNC_CQ_ERROR,	    /* owner of the CQ */
+		     IB_ASYNC_QP_ERROR,	    /* owner of the QP */
+		     IB_ASYNC_QP_LAST_WQE,  /* owner of the QP */
+		     IB_ASYNC_SRQ_ERROR,    /* owner of the SRQ */
+		     IB_ASYNC_SRQ_LIMIT,    /* owner of the SRQ */
+		     IB_ASYNC_DEVICE_FATAL, /* owner NULL */
+		     IB_ASYNC_PORT_ERROR,   /* owner NULL */
 };
 
 enum ib_conn_event {
-	IB_CONN_ESTABLISHED,		/* QP is in RTS; data: the peer's accept data (active side only) */
-	IB_CONN_REJECTED_BY_PEER,	/* the peer's program called reject (or died: data is all zero) */
-	IB_CONN_REJECTED,		/* nobody listens, stale connection, CM refusal */
-	IB_CONN_UNREACHABLE,		/* address, route or answer could not be had */
-	IB_CONN_ERROR,			/* this side failed to go on */
-	IB_CONN_DISCONNECTED,		/* the peer disconnected or is gone, or our disconnect is done */
+	/* QP is in RTS; data: the peer's accept data (active side only) */
+	IB_CONN_ESTABLISHED,
+	/* the peer's program called reject (or died: data is all zero) */
+	IB_CONN_REJECTED_BY_PEER,
+	IB_CONN_REJECTED,    /* nobody listens, stale connection, CM refusal */
+	IB_CONN_UNREACHABLE, /* address, route or answer could not be had */
+	IB_CONN_ERROR,	     /* this side failed to go on */
+	/* the peer disconnected or is gone, or our disconnect is done */
+	IB_CONN_DISCONNECTED,
 	IB_CONN_DEVICE_REMOVED,
 };
 
-struct ib_request {		/* a connection request; lives for the time of the upcall */
-	const void *data;		/* padded by the CM to its capacity */
+struct ib_request {	  /* a connection request; lives for the time of the upcall */
+	const void *data; /* padded by the CM to its capacity */
 	uint32_t size;
-	uint8_t responder_resources, initiator_depth;	/* as this side would use them */
+	uint8_t responder_resources, initiator_depth; /* as this side would use them */
 	struct sockaddr_storage remote, local;
-	bool datagrams;			/* asks for a datagram endpoint */
+	bool datagrams; /* asks for a datagram endpoint */
 };
 
 /* Upcalls, one at a time: by the event thread, or out of ib_cm_read. `owner` is what the object was created with. */
 struct ib_upcalls {
 	/* A request reached a listener. The callee owns `conn`: ib_conn_accept, _reject or _destroy. */
-	void (*request)(void *listener_owner, struct ib_conn *conn, const struct ib_request *request);
-	void (*conn)(void *owner, struct ib_conn *conn, enum ib_conn_event event,
-		     const void *data, uint32_t size);
+	void (*request)(void *listener_owner, struct ib_conn *conn,
+			const struct ib_request *request);
+	void (*conn)(void *owner, struct ib_conn *conn, enum ib_conn_event event, const void *data,
+		     uint32_t size);
 	/* Of ib_conn_resolve: ESTABLISHED, or one ending; never both. */
 	void (*resolved)(void *owner, struct ib_conn *conn, enum ib_conn_event event,
 			 const void *data, uint32_t size);
@@ -111,7 +117,7 @@ struct ib_upcalls {
  */
 DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 			  struct ib_device **device);
-void ib_device_close(struct ib_device *device);		/* not from an upcall */
+void ib_device_close(struct ib_device *device); /* not from an upcall */
 /*
  * Before the last close of the device, which leaves the peers of connections that were disconnected and destroyed
  * without another request: waits until those from whom an answer is hoped for have given it, or until `deadline`
@@ -122,7 +128,7 @@ const struct ib_attr *ib_device_attr(const struct ib_device *device);
 const struct sockaddr *ib_device_address(const struct ib_device *device);
 /* Runs `call` once in the event thread at `deadline` (CLOCK_MONOTONIC ns, see util/clock.h). */
 struct ib_timer {
-	uint64_t deadline;		/* guarded by the device, like the rest */
+	uint64_t deadline; /* guarded by the device, like the rest */
 	void (*call)(struct ib_timer *timer);
 	TAILQ_ENTRY(ib_timer) entry;
 	bool armed;
@@ -137,21 +143,22 @@ void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer);
 struct ib_alarm {
 	void (*call)(struct ib_alarm *alarm);
 	atomic_bool raised;
-	struct ib_alarm *next;		/* guarded by the device */
+	struct ib_alarm *next; /* guarded by the device */
 };
 void ib_alarm_add(struct ib_device *device, struct ib_alarm *alarm,
 		  void (*call)(struct ib_alarm *alarm));
-void ib_alarm_remove(struct ib_device *device, struct ib_alarm *alarm);	/* no call after it, as of ib_timer_cancel */
-void ib_alarm_raise(struct ib_device *device, struct ib_alarm *alarm);	/* async-signal-safe */
-bool ib_in_upcall(const struct ib_device *device);	/* made by this thread */
+/* no call after it, as of ib_timer_cancel */
+void ib_alarm_remove(struct ib_device *device, struct ib_alarm *alarm);
+void ib_alarm_raise(struct ib_device *device, struct ib_alarm *alarm); /* async-signal-safe */
+bool ib_in_upcall(const struct ib_device *device);		       /* made by this thread */
 
 /*
  * A thread that is about to sleep until an event of the CM has come, or to ask for some that may come at
  * once, may read those events itself, in place of the event thread: it reads when the descriptor is
  * readable, on which it may sleep.
  */
-int ib_cm_take(struct ib_device *device);	/* the descriptor; -1: another thread has it */
-void ib_cm_give(struct ib_device *device);	/* back to the event thread */
+int ib_cm_take(struct ib_device *device);  /* the descriptor; -1: another thread has it */
+void ib_cm_give(struct ib_device *device); /* back to the event thread */
 /*
  * What has come, and its upcalls: the caller holds no lock. Never waits for another thread's upcalls:
  * false when there are some.
@@ -160,7 +167,7 @@ bool ib_cm_read(struct ib_device *device);
 
 /* What the kernel counts of a device, by group. */
 enum ib_kernel_group { IB_KERNEL_CM, IB_KERNEL_LINK, IB_KERNEL_DIAGNOSTICS };
-#define IB_KERNEL_CM_MESSAGES 9	/* req, mra, rej, rep, rtu, dreq, drep, lap, apr */
+#define IB_KERNEL_CM_MESSAGES 9 /* req, mra, rej, rep, rtu, dreq, drep, lap, apr */
 enum ib_kernel_cm { IB_CM_SENT, IB_CM_RECEIVED, IB_CM_SENT_AGAIN, IB_CM_DUPLICATES, IB_CM_KINDS };
 #define IB_KERNEL_MOST (IB_KERNEL_CM_MESSAGES * IB_CM_KINDS)
 /*
@@ -180,16 +187,16 @@ DAT_RETURN ib_mr_create(struct ib_pd *pd, void *address, uint64_t length, uint32
 DAT_RETURN ib_mr_destroy(struct ib_mr *mr);
 /* Type 2 is for the peer of one QP, and can be invalidated by it; type 1 is for all of the PD. Unbound. */
 DAT_RETURN ib_mw_create(struct ib_pd *pd, bool type2, struct ib_mw **mw);
-void ib_mw_destroy(struct ib_mw *mw);	/* bound or not */
+void ib_mw_destroy(struct ib_mw *mw); /* bound or not */
 
 /* ---- completion queues ------------------------------------------------------------------- */
 
-enum ib_completion_flags {	/* as verbs have them; openib asserts it */
-	IB_WITH_IMMEDIATE = 2,
-	IB_WITH_INVALIDATE = 8,
+enum ib_completion_flags { /* as verbs have them; openib asserts it */
+			   IB_WITH_IMMEDIATE = 2,
+			   IB_WITH_INVALIDATE = 8,
 };
 
-#define IB_RECV_WRITE 129u	/* opcode of a receive that a write with immediate data used up */
+#define IB_RECV_WRITE 129u /* opcode of a receive that a write with immediate data used up */
 
 /*
  * One work completion, with the layout of struct ibv_wc, so that the device's own record stays where it is.
@@ -197,10 +204,12 @@ enum ib_completion_flags {	/* as verbs have them; openib asserts it */
  */
 struct ib_completion {
 	uint64_t wr_id;
-	uint32_t status;		/* 0: success. Translated: DAT_DTO_COMPLETION_STATUS or DAT_RMR_OPERATION_FAILED */
-	uint32_t opcode, vendor_error;	/* the device's; see IB_RECV_WRITE */
-	uint32_t byte_len;		/* receives and reads */
-	uint32_t immediate;		/* as the sender has it in memory; or the invalidated rkey */
+	/* 0: success. Translated: DAT_DTO_COMPLETION_STATUS or DAT_RMR_OPERATION_FAILED */
+	uint32_t status;
+	uint32_t opcode, vendor_error; /* the device's; see IB_RECV_WRITE */
+	uint32_t byte_len;	       /* receives and reads */
+	/* as the sender has it in memory; or the invalidated rkey */
+	uint32_t immediate;
 	uint32_t qp_num;
 	uint32_t source_qp;
 	uint32_t flags;
@@ -212,7 +221,7 @@ DAT_RETURN ib_cq_destroy(struct ib_cq *cq);
 DAT_RETURN ib_cq_resize(struct ib_cq *cq, int entries);
 int ib_cq_entries(const struct ib_cq *cq);
 
-#define IB_CQ_STORE 16		/* completions polled at once */
+#define IB_CQ_STORE 16 /* completions polled at once */
 
 struct ibv_cq;
 struct ibv_wc;
@@ -223,7 +232,7 @@ struct ibv_wc;
  */
 struct ib_cq_store {
 	const struct ib_completion *next;
-	uint32_t left;			/* from `next` on */
+	uint32_t left; /* from `next` on */
 	bool failed;
 	int (*poll)(struct ibv_cq *cq, int count, struct ibv_wc *completions);
 	int (*notify)(struct ibv_cq *cq, int solicited_only);
@@ -306,7 +315,8 @@ static inline const struct ib_completion *ib_cq_last(struct ib_cq *cq)
 /* The last poll brought one completion, which is taken: the CQ had no other. */
 static inline bool ib_cq_was_last(struct ib_cq *cq)
 {
-	return ib_cq_store_is_empty(cq) && ib_cq_store(cq)->next == ib_cq_store(cq)->completions + 1;
+	return ib_cq_store_is_empty(cq) &&
+	       ib_cq_store(cq)->next == ib_cq_store(cq)->completions + 1;
 }
 
 /* Makes a DAT status of the device's, after a failure; once for each completion. */
@@ -335,8 +345,10 @@ static inline bool ib_cq_notify(struct ib_cq *cq, bool solicited_only)
 	return !ib_cq_store(cq)->notify(ib_cq_store(cq)->cq, solicited_only);
 }
 
-int ib_cq_fd(const struct ib_cq *cq);		/* the completion channel: polls readable when an armed CQ fired */
-bool ib_cq_collect(struct ib_cq *cq);		/* reads one event off the channel; true if it held one */
+/* the completion channel: polls readable when an armed CQ fired */
+int ib_cq_fd(const struct ib_cq *cq);
+/* reads one event off the channel; true if it held one */
+bool ib_cq_collect(struct ib_cq *cq);
 /*
  * Asks that an armed CQ fire after `count` completions, or some time (at most MODERATION_US) after the first of
  * them. A hint: where the device cannot, it fires after each. May be a system call.
@@ -345,7 +357,7 @@ bool ib_cq_collect(struct ib_cq *cq);		/* reads one event off the channel; true 
 void ib_cq_moderate(struct ib_cq *cq, uint32_t count);
 /* From now on the event thread reads the channel, too, and makes the upcall `completion`. */
 DAT_RETURN ib_cq_watch(struct ib_cq *cq);
-void ib_cq_unwatch(struct ib_cq *cq);	/* watched or not; no upcall after it, unless this is one */
+void ib_cq_unwatch(struct ib_cq *cq); /* watched or not; no upcall after it, unless this is one */
 
 /* ---- queue pairs ------------------------------------------------------------------------- */
 
@@ -359,21 +371,23 @@ struct ib_qp_caps {
  * recv fields are ignored.
  */
 DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
-			struct ib_srq *srq, struct ib_qp_caps *caps, void *owner, struct ib_qp **qp);
+			struct ib_srq *srq, struct ib_qp_caps *caps, void *owner,
+			struct ib_qp **qp);
 /* The same for datagrams; it can send and receive at once. */
 DAT_RETURN ib_qp_create_datagram(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
 				 struct ib_srq *srq, struct ib_qp_caps *caps, void *owner,
 				 struct ib_qp **qp);
 void ib_qp_destroy(struct ib_qp *qp);
-void ib_qp_error(struct ib_qp *qp);		/* moves it to ERR: everything posted is flushed */
-bool ib_qp_is_broken(const struct ib_qp *qp);	/* asks the device: it went to ERR by itself or was moved there */
+void ib_qp_error(struct ib_qp *qp); /* moves it to ERR: everything posted is flushed */
+/* asks the device: it went to ERR by itself or was moved there */
+bool ib_qp_is_broken(const struct ib_qp *qp);
 uint32_t ib_qp_num(const struct ib_qp *qp);
 
 DAT_RETURN ib_srq_create(struct ib_pd *pd, uint32_t *max_wr, uint32_t *max_sge, void *owner,
-			 struct ib_srq **srq);	/* in: wanted, out: granted */
+			 struct ib_srq **srq); /* in: wanted, out: granted */
 DAT_RETURN ib_srq_destroy(struct ib_srq *srq);
 /* E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ): the device does not; the SRQ is as before. */
-DAT_RETURN ib_srq_resize(struct ib_srq *srq, uint32_t *max_wr);	/* in: wanted, out: granted */
+DAT_RETURN ib_srq_resize(struct ib_srq *srq, uint32_t *max_wr); /* in: wanted, out: granted */
 /*
  * IB_ASYNC_SRQ_LIMIT once, when fewer than `limit` buffers are on the SRQ; 0: never. A device may tell only of
  * buffers taken after this. E(MODEL_NOT_SUPPORTED): it cannot.
@@ -386,21 +400,21 @@ DAT_RETURN ib_srq_limit(struct ib_srq *srq, uint32_t limit);
  * A request: one IB_OP_* with any IB_POST_*. Values as verbs have them, so that nothing has to be looked up; openib
  * asserts it.
  */
-#define IB_OP_SHIFT 8
-#define IB_OP_WRITE     (0u << IB_OP_SHIFT)
+#define IB_OP_SHIFT	8
+#define IB_OP_WRITE	(0u << IB_OP_SHIFT)
 #define IB_OP_WRITE_IMM (1u << IB_OP_SHIFT)
-#define IB_OP_SEND      (2u << IB_OP_SHIFT)
-#define IB_OP_READ      (4u << IB_OP_SHIFT)
-#define IB_OP_SWAP      (5u << IB_OP_SHIFT)
-#define IB_OP_ADD       (6u << IB_OP_SHIFT)
-#define IB_OP_INV       (7u << IB_OP_SHIFT)
-#define IB_OP_BIND      (8u << IB_OP_SHIFT)
-#define IB_OP_SEND_INV  (9u << IB_OP_SHIFT)
+#define IB_OP_SEND	(2u << IB_OP_SHIFT)
+#define IB_OP_READ	(4u << IB_OP_SHIFT)
+#define IB_OP_SWAP	(5u << IB_OP_SHIFT)
+#define IB_OP_ADD	(6u << IB_OP_SHIFT)
+#define IB_OP_INV	(7u << IB_OP_SHIFT)
+#define IB_OP_BIND	(8u << IB_OP_SHIFT)
+#define IB_OP_SEND_INV	(9u << IB_OP_SHIFT)
 
-#define IB_POST_FENCE     0x1u
+#define IB_POST_FENCE	  0x1u
 #define IB_POST_SIGNALED  0x2u
 #define IB_POST_SOLICITED 0x4u
-#define IB_POST_INLINE    0x8u
+#define IB_POST_INLINE	  0x8u
 
 /*
  * A work request as the device takes it, with the layout of struct ibv_send_wr. `flags` are IB_POST_*, `opcode` is
@@ -417,7 +431,7 @@ struct ib_send_work {
 	uint32_t unused[19];
 };
 
-struct ib_recv_work {		/* struct ibv_recv_wr */
+struct ib_recv_work { /* struct ibv_recv_wr */
 	uint64_t wr_id;
 	struct ib_recv_work *next;
 	const DAT_LMR_TRIPLET *segments;
@@ -475,13 +489,13 @@ DAT_RETURN ib_post_atomic(struct ib_qp *qp, unsigned request, uint64_t wr_id,
 			  uint64_t operand, uint64_t swap);
 /* IB_OP_SEND of a datagram QP. */
 DAT_RETURN ib_post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			    const DAT_LMR_TRIPLET *segments, unsigned count,
-			    const struct ib_ah *ah, uint32_t qp_num);
+			    const DAT_LMR_TRIPLET *segments, unsigned count, const struct ib_ah *ah,
+			    uint32_t qp_num);
 struct ib_bind {
 	struct ib_mw *mw;
 	struct ib_mr *mr;
-	uint64_t address, length;	/* 0: a window of type 1 is unbound */
-	uint32_t privileges;		/* the remote ones count */
+	uint64_t address, length; /* 0: a window of type 1 is unbound */
+	uint32_t privileges;	  /* the remote ones count */
 	bool zero_based;
 };
 /* The new key is valid once the request has completed; that of a window of type 2 must not be bound now. */
@@ -497,9 +511,11 @@ DAT_RETURN ib_post_srq_recv(struct ib_srq *srq, uint64_t wr_id, const DAT_LMR_TR
 /* ---- connections ------------------------------------------------------------------------- */
 
 struct ib_conn_param {
-	uint8_t responder_resources, initiator_depth;	/* reads the peer may, and we want to, have open */
-	bool never_receives;		/* a message shall fail at its sender rather than wait for ever */
-	const void *data;				/* copied */
+	/* reads the peer may, and we want to, have open */
+	uint8_t responder_resources, initiator_depth;
+	/* a message shall fail at its sender rather than wait for ever */
+	bool never_receives;
+	const void *data; /* copied */
 	uint32_t size;
 };
 
@@ -509,8 +525,9 @@ struct ib_conn_param {
  * each outcome through the conn upcall, ESTABLISHED at most once and then exactly one ending, or one ending.
  * A failure at once is returned and no upcall follows.
  */
-DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp, const struct sockaddr *remote,
-			   const struct ib_conn_param *param, void *owner, struct ib_conn **conn);
+DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp,
+			   const struct sockaddr *remote, const struct ib_conn_param *param,
+			   void *owner, struct ib_conn **conn);
 /*
  * Answers a request with `qp`. Also takes over `owner` for later upcalls. On failure the request has been
  * refused without private data and the caller still destroys `conn`. E(INVALID_STATE): the requester is gone.
@@ -539,7 +556,7 @@ DAT_RETURN ib_conn_resolve(struct ib_device *device, struct ib_qp *qp,
 DAT_RETURN ib_ah_create(struct ib_conn *conn, struct ib_pd *pd, struct ib_ah **ah,
 			uint32_t *qp_num);
 void ib_ah_destroy(struct ib_ah *ah);
-uint16_t ib_conn_local_port(const struct ib_conn *conn);	/* host order */
+uint16_t ib_conn_local_port(const struct ib_conn *conn); /* host order */
 uint16_t ib_conn_remote_port(const struct ib_conn *conn);
 /* The depths asked for, no more than the peer's once the connection is up. */
 void ib_conn_depths(const struct ib_conn *conn, uint8_t *responder_resources,
@@ -552,6 +569,7 @@ void ib_conn_depths(const struct ib_conn *conn, uint8_t *responder_resources,
 DAT_RETURN ib_listen(struct ib_device *device, uint16_t port, void *owner,
 		     struct ib_listener **listener);
 void ib_listener_address(const struct ib_listener *listener, struct sockaddr_storage *address);
-void ib_listener_destroy(struct ib_listener *listener);	/* closed when it returns; no upcall after it */
+/* closed when it returns; no upcall after it */
+void ib_listener_destroy(struct ib_listener *listener);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "dapl/openib/openib.h"
 
-#define PATH_LENGTH 512
+#define PATH_LENGTH   512
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const cm_folders[IB_CM_KINDS] = {
@@ -19,14 +19,20 @@ static const char *const cm_messages[IB_KERNEL_CM_MESSAGES] = {
 };
 
 static const char *const link_files[] = {
-	"port_rcv_errors", "port_rcv_remote_physical_errors", "port_rcv_constraint_errors",
-	"port_xmit_discards", "port_xmit_constraint_errors", "local_link_integrity_errors",
-	"excessive_buffer_overrun_errors", "port_rcv_switch_relay_errors", "port_xmit_wait",
+	"port_rcv_errors",
+	"port_rcv_remote_physical_errors",
+	"port_rcv_constraint_errors",
+	"port_xmit_discards",
+	"port_xmit_constraint_errors",
+	"local_link_integrity_errors",
+	"excessive_buffer_overrun_errors",
+	"port_rcv_switch_relay_errors",
+	"port_xmit_wait",
 };
 
 static const char *const diagnostic_files[] = {
-	"rq_num_rae", "rq_num_oos", "rq_num_rire", "rq_num_udsdprd",
-	"sq_num_rae", "sq_num_oos", "sq_num_rire", "sq_num_rree", "sq_num_tree",
+	"rq_num_rae", "rq_num_oos",  "rq_num_rire", "rq_num_udsdprd", "sq_num_rae",
+	"sq_num_oos", "sq_num_rire", "sq_num_rree", "sq_num_tree",
 };
 
 /* A missing file is no failure: this kernel does not count that. */
@@ -83,7 +89,8 @@ unsigned ib_kernel_counters(const struct ib_device *device, enum ib_kernel_group
 	}
 	if (group == IB_KERNEL_DIAGNOSTICS) {
 		snprintf(folder, sizeof(folder), "%s/diag_counters", own);
-		return own[0] ? files_read(folder, diagnostic_files, LENGTH(diagnostic_files), values)
+		return own[0] ? files_read(folder, diagnostic_files, LENGTH(diagnostic_files),
+					   values)
 			      : LENGTH(diagnostic_files);
 	}
 	for (unsigned kind = 0; own[0] && kind < IB_CM_KINDS; kind++)

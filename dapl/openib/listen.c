@@ -82,7 +82,8 @@ DAT_RETURN ib_listen(struct ib_device *device, uint16_t port, void *owner,
 	*listener = NULL;
 	free(new);
 	if (is_taken(error))
-		return DAT_ERROR(DAT_CONN_QUAL_IN_USE, 0);	/* an answer, not a failure: not logged */
+		/* an answer, not a failure: not logged */
+		return DAT_ERROR(DAT_CONN_QUAL_IN_USE, 0);
 	return ib_error(error, "rdma_listen", "listener");
 }
 
@@ -133,7 +134,8 @@ void listener_request(struct ib_listener *listener, struct rdma_cm_id *id,
 	}
 	conn->datagrams = request.datagrams = id->ps == RDMA_PS_UDP;
 	if (conn->datagrams && !ud_request_read(conn, &request)) {
-		log_at(LOG_WARN, "listener: a request for a datagram endpoint makes no sense; refused");
+		log_at(LOG_WARN,
+		       "listener: a request for a datagram endpoint makes no sense; refused");
 		request_refuse(id);
 		free(conn);
 		return;

@@ -89,13 +89,10 @@ DAT_RETURN ib_mr_create(struct ib_pd *pd, void *address, uint64_t length, uint32
 	ib_error(error, "ibv_reg_mr", attr->device_name);
 	switch (error) {
 	case EFAULT:
-	case EINVAL:
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	case EINVAL: return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	case EPERM:
-	case EACCES:
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, 0);
-	default:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+	case EACCES: return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, 0);
+	default: return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
 	}
 }
 

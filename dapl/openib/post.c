@@ -5,31 +5,37 @@
 
 /* The claim that lets a list pass: same size, same members, same places. */
 _Static_assert(sizeof(DAT_LMR_TRIPLET) == sizeof(struct ibv_sge), "triplet and SGE differ in size");
-_Static_assert(offsetof(DAT_LMR_TRIPLET, virtual_address) == offsetof(struct ibv_sge, addr), "address");
-_Static_assert(offsetof(DAT_LMR_TRIPLET, segment_length) == offsetof(struct ibv_sge, length), "length");
+_Static_assert(offsetof(DAT_LMR_TRIPLET, virtual_address) == offsetof(struct ibv_sge, addr),
+	       "address");
+_Static_assert(offsetof(DAT_LMR_TRIPLET, segment_length) == offsetof(struct ibv_sge, length),
+	       "length");
 _Static_assert(offsetof(DAT_LMR_TRIPLET, lmr_context) == offsetof(struct ibv_sge, lkey), "key");
 _Static_assert(IB_OP_SEND >> IB_OP_SHIFT == (int)IBV_WR_SEND &&
-	       IB_OP_WRITE >> IB_OP_SHIFT == (int)IBV_WR_RDMA_WRITE &&
-	       IB_OP_READ >> IB_OP_SHIFT == (int)IBV_WR_RDMA_READ &&
-	       IB_OP_WRITE_IMM >> IB_OP_SHIFT == (int)IBV_WR_RDMA_WRITE_WITH_IMM &&
-	       IB_OP_SWAP >> IB_OP_SHIFT == (int)IBV_WR_ATOMIC_CMP_AND_SWP &&
-	       IB_OP_ADD >> IB_OP_SHIFT == (int)IBV_WR_ATOMIC_FETCH_AND_ADD &&
-	       IB_OP_INV >> IB_OP_SHIFT == (int)IBV_WR_LOCAL_INV &&
-	       IB_OP_BIND >> IB_OP_SHIFT == (int)IBV_WR_BIND_MW &&
-	       IB_OP_SEND_INV >> IB_OP_SHIFT == (int)IBV_WR_SEND_WITH_INV, "operations");
-_Static_assert(offsetof(struct ibv_send_wr, imm_data) == offsetof(struct ibv_send_wr, invalidate_rkey),
+		       IB_OP_WRITE >> IB_OP_SHIFT == (int)IBV_WR_RDMA_WRITE &&
+		       IB_OP_READ >> IB_OP_SHIFT == (int)IBV_WR_RDMA_READ &&
+		       IB_OP_WRITE_IMM >> IB_OP_SHIFT == (int)IBV_WR_RDMA_WRITE_WITH_IMM &&
+		       IB_OP_SWAP >> IB_OP_SHIFT == (int)IBV_WR_ATOMIC_CMP_AND_SWP &&
+		       IB_OP_ADD >> IB_OP_SHIFT == (int)IBV_WR_ATOMIC_FETCH_AND_ADD &&
+		       IB_OP_INV >> IB_OP_SHIFT == (int)IBV_WR_LOCAL_INV &&
+		       IB_OP_BIND >> IB_OP_SHIFT == (int)IBV_WR_BIND_MW &&
+		       IB_OP_SEND_INV >> IB_OP_SHIFT == (int)IBV_WR_SEND_WITH_INV,
+	       "operations");
+_Static_assert(offsetof(struct ibv_send_wr, imm_data) ==
+		       offsetof(struct ibv_send_wr, invalidate_rkey),
 	       "one word");
 _Static_assert(IB_POST_SIGNALED == IBV_SEND_SIGNALED && IB_POST_SOLICITED == IBV_SEND_SOLICITED &&
-	       IB_POST_FENCE == IBV_SEND_FENCE && IB_POST_INLINE == IBV_SEND_INLINE, "flags");
+		       IB_POST_FENCE == IBV_SEND_FENCE && IB_POST_INLINE == IBV_SEND_INLINE,
+	       "flags");
 
 static struct ibv_sge *sge_list(const DAT_LMR_TRIPLET *segments)
 {
 	return (struct ibv_sge *)(uintptr_t)segments;
 }
 
-#define SAME_PLACE(ours, theirs, member, verbs) \
+#define SAME_PLACE(ours, theirs, member, verbs)                                           \
 	_Static_assert(offsetof(struct ours, member) == offsetof(struct theirs, verbs) && \
-		       sizeof(((struct ours *)NULL)->member) == sizeof(((struct theirs *)NULL)->verbs), \
+			       sizeof(((struct ours *)NULL)->member) ==                   \
+				       sizeof(((struct theirs *)NULL)->verbs),            \
 		       #member)
 
 /* The claim that lets a work request pass that was built elsewhere. */
@@ -53,8 +59,9 @@ __attribute__((cold)) DAT_RETURN ib_post_refused(int error)
 {
 	if (error == ENOMEM)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	return ib_error(error, "post", "QP") == DAT_ERROR(DAT_INVALID_PARAMETER, 0) ?
-	       DAT_ERROR(DAT_INVALID_PARAMETER, 0) : DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	return ib_error(error, "post", "QP") == DAT_ERROR(DAT_INVALID_PARAMETER, 0)
+		       ? DAT_ERROR(DAT_INVALID_PARAMETER, 0)
+		       : DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 }
 
 static inline DAT_RETURN posted(int error)
@@ -125,7 +132,9 @@ DAT_RETURN ib_post_atomic(struct ib_qp *qp, unsigned request, uint64_t wr_id,
 DAT_RETURN ib_post_recv(struct ib_qp *qp, uint64_t wr_id, const DAT_LMR_TRIPLET *segments,
 			unsigned count)
 {
-	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = sge_list(segments), .num_sge = (int)count };
+	struct ibv_recv_wr wr = { .wr_id = wr_id,
+				  .sg_list = sge_list(segments),
+				  .num_sge = (int)count };
 	struct ibv_recv_wr *bad;
 
 	return posted(ibv_post_recv(qp->qp, &wr, &bad));
@@ -134,7 +143,9 @@ DAT_RETURN ib_post_recv(struct ib_qp *qp, uint64_t wr_id, const DAT_LMR_TRIPLET 
 DAT_RETURN ib_post_srq_recv(struct ib_srq *srq, uint64_t wr_id, const DAT_LMR_TRIPLET *segments,
 			    unsigned count)
 {
-	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = sge_list(segments), .num_sge = (int)count };
+	struct ibv_recv_wr wr = { .wr_id = wr_id,
+				  .sg_list = sge_list(segments),
+				  .num_sge = (int)count };
 	struct ibv_recv_wr *bad;
 
 	return posted(ibv_post_srq_recv(srq->srq, &wr, &bad));

@@ -25,8 +25,8 @@ static int to_init(const struct ib_device *device, struct ibv_qp *qp)
 	};
 
 	/* Access rights come with the connection: before RTR nothing can arrive. */
-	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					IBV_QP_ACCESS_FLAGS);
+	return ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 DAT_RETURN qp_create(struct ib_pd *pd, enum ibv_qp_type type, struct ib_cq *send_cq,
@@ -63,8 +63,10 @@ DAT_RETURN qp_create(struct ib_pd *pd, enum ibv_qp_type type, struct ib_cq *send
 		ib_error(error, "ibv_modify_qp", pd->device->attr.device_name);
 		goto destroy_qp;
 	}
-	*caps = (struct ib_qp_caps){ .send_wr = init.cap.max_send_wr, .recv_wr = init.cap.max_recv_wr,
-				     .send_sge = init.cap.max_send_sge, .recv_sge = init.cap.max_recv_sge,
+	*caps = (struct ib_qp_caps){ .send_wr = init.cap.max_send_wr,
+				     .recv_wr = init.cap.max_recv_wr,
+				     .send_sge = init.cap.max_send_sge,
+				     .recv_sge = init.cap.max_recv_sge,
 				     .inline_data = init.cap.max_inline_data };
 	new->posts = (struct ib_qp_posts){ new->qp, new->qp->context->ops.post_send,
 					   new->qp->context->ops.post_recv };

@@ -24,8 +24,8 @@ static int to_rts(const struct ib_device *device, struct ibv_qp *qp)
 		.port_num = (uint8_t)device->attr.port,
 		.qkey = RDMA_UDP_QKEY,
 	};
-	int error = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-						     IBV_QP_QKEY);
+	int error = ibv_modify_qp(qp, &attr,
+				  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 
 	attr.qp_state = IBV_QPS_RTR;
 	if (!error)
@@ -42,8 +42,8 @@ DAT_RETURN ib_qp_create_datagram(struct ib_pd *pd, struct ib_cq *send_cq, struct
 }
 
 DAT_RETURN ib_post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			    const DAT_LMR_TRIPLET *segments, unsigned count,
-			    const struct ib_ah *ah, uint32_t qp_num)
+			    const DAT_LMR_TRIPLET *segments, unsigned count, const struct ib_ah *ah,
+			    uint32_t qp_num)
 {
 	struct ibv_send_wr wr = {
 		.wr_id = wr_id,
@@ -139,8 +139,7 @@ static int address_of(const struct ib_conn *conn, struct ibv_ah_attr *attr)
 	return 0;
 }
 
-DAT_RETURN ib_ah_create(struct ib_conn *conn, struct ib_pd *pd, struct ib_ah **ah,
-			uint32_t *qp_num)
+DAT_RETURN ib_ah_create(struct ib_conn *conn, struct ib_pd *pd, struct ib_ah **ah, uint32_t *qp_num)
 {
 	struct ib_ah *new = calloc(1, sizeof(*new));
 	struct ibv_ah_attr attr;

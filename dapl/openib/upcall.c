@@ -6,7 +6,7 @@
  * Upcalls are made one at a time, whoever makes them: the event thread, or a thread that reads CM events in its place
  * (reader.c). The latter does not wait for its turn, since in an upcall of the event thread a consumer's agent may run.
  */
-static _Thread_local const struct ib_device *upcalls_of;	/* whose this thread makes */
+static _Thread_local const struct ib_device *upcalls_of; /* whose this thread makes */
 
 void upcalls_turn(struct ib_device *device)
 {

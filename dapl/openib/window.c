@@ -50,11 +50,14 @@ static unsigned access_flags(const struct ib_bind *bind)
 DAT_RETURN ib_post_bind(struct ib_qp *qp, unsigned flags, uint64_t wr_id,
 			const struct ib_bind *bind, uint32_t *key)
 {
-	struct ibv_mw_bind_info info = { .mr = bind->mr ? bind->mr->mr : NULL, .addr = bind->address,
+	struct ibv_mw_bind_info info = { .mr = bind->mr ? bind->mr->mr : NULL,
+					 .addr = bind->address,
 					 .length = bind->length,
 					 .mw_access_flags = access_flags(bind) };
 	struct ibv_mw_bind type1 = { .wr_id = wr_id, .send_flags = flags, .bind_info = info };
-	struct ibv_send_wr type2 = { .wr_id = wr_id, .opcode = IBV_WR_BIND_MW, .send_flags = flags,
+	struct ibv_send_wr type2 = { .wr_id = wr_id,
+				     .opcode = IBV_WR_BIND_MW,
+				     .send_flags = flags,
 				     .bind_mw = { .mw = bind->mw->mw, .bind_info = info } };
 	struct ibv_send_wr *bad;
 	DAT_RETURN status;
@@ -75,7 +78,9 @@ DAT_RETURN ib_post_bind(struct ib_qp *qp, unsigned flags, uint64_t wr_id,
 
 DAT_RETURN ib_post_invalidate(struct ib_qp *qp, unsigned flags, uint64_t wr_id, uint32_t key)
 {
-	struct ibv_send_wr wr = { .wr_id = wr_id, .opcode = IBV_WR_LOCAL_INV, .send_flags = flags,
+	struct ibv_send_wr wr = { .wr_id = wr_id,
+				  .opcode = IBV_WR_LOCAL_INV,
+				  .send_flags = flags,
 				  .invalidate_rkey = key };
 	struct ibv_send_wr *bad;
 

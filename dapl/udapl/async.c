@@ -44,8 +44,7 @@ static void post_locked(const struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_H
 	DAT_EVENT event = async_event(number, handle, reason);
 
 	log_at(LOG_WARN, "ia %s: async event 0x%x for %p, reason %d", ia->name, (unsigned)number,
-	       handle,
-	       reason);
+	       handle, reason);
 	if (!evd || !evd_post_or_overflow(evd, &event))
 		log_at(LOG_WARN, "ia %s: that event is lost: %s", ia->name,
 		       evd ? "the async EVD is full" : "no async EVD");
@@ -173,28 +172,24 @@ void async_upcall(struct ib_device *device, enum ib_async_kind kind, void *owner
 		struct dapl_ia *ia = ((struct obj *)owner)->ia;
 
 		ia_count(ia, DCNT_IA_ASYNC_ERROR);
-		ia_count(ia, kind == IB_ASYNC_CQ_ERROR ? DCNT_IA_ASYNC_CQ_ERROR :
-							 DCNT_IA_ASYNC_QP_ERROR);
+		ia_count(ia, kind == IB_ASYNC_CQ_ERROR ? DCNT_IA_ASYNC_CQ_ERROR
+						       : DCNT_IA_ASYNC_QP_ERROR);
 	}
 	switch (kind) {
 	case IB_ASYNC_CQ_ERROR:
-		if (owner)	/* NULL: the CQ that nobody reads, ia_no_cq */
+		if (owner) /* NULL: the CQ that nobody reads, ia_no_cq */
 			cq_failed(owner);
 		break;
 	case IB_ASYNC_QP_ERROR:
 		async_post_ep_broken(owner);
 		ep_qp_failed(owner);
 		break;
-	case IB_ASYNC_QP_LAST_WQE:
-		ep_last_wqe(owner);
-		break;
+	case IB_ASYNC_QP_LAST_WQE: ep_last_wqe(owner); break;
 	case IB_ASYNC_SRQ_ERROR:
 		srq_failed(srq);
 		post(srq->obj.ia, SRQ_EVENT, srq, DAT_SRQ_TRANSFER_TO_ERROR);
 		break;
-	case IB_ASYNC_SRQ_LIMIT:
-		srq_limit_reached(srq);
-		break;
+	case IB_ASYNC_SRQ_LIMIT: srq_limit_reached(srq); break;
 	case IB_ASYNC_DEVICE_FATAL:
 		device_event(device, DAT_ASYNC_ERROR_IA_CATASTROPHIC, DAT_IA_CATASTROPHIC_ERROR);
 		break;

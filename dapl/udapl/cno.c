@@ -75,7 +75,7 @@ DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	cno->agent = agent;
 	if (agent.proxy_agent_func)
-		evd_serve_agents(cno);	/* there is no EVD yet that could refuse */
+		evd_serve_agents(cno); /* there is no EVD yet that could refuse */
 	obj_publish(&cno->obj, OBJ_CNO);
 	*cno_handle = cno;
 	return DAT_SUCCESS;

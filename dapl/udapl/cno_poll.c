@@ -109,7 +109,7 @@ DAT_RETURN poll_run(va_list args, pthread_mutex_t *lock, poll_once *poll, DAT_HA
 	count = poll(handle, max, evds);
 	pthread_mutex_unlock(lock);
 	*n = count;
-	return count ? DAT_SUCCESS : DAT_QUEUE_EMPTY;	/* no failure: without a class */
+	return count ? DAT_SUCCESS : DAT_QUEUE_EMPTY; /* no failure: without a class */
 }
 
 DAT_RETURN ext_cno_poll(DAT_HANDLE handle, va_list args)

@@ -16,7 +16,7 @@
 /* One thread inside dat_cno_wait. */
 struct guest {
 	struct dapl_cno *cno;
-	unsigned round;			/* of the CNO when it came */
+	unsigned round; /* of the CNO when it came */
 	struct sleeper sleeper;
 };
 
@@ -62,7 +62,7 @@ static DAT_RETURN look_locked(const struct guest *self, struct dapl_evd **evd)
 		return DAT_SUCCESS;
 	/* After the look: a trigger in the last moment is taken. */
 	if (sleep_is_over(&self->sleeper))
-		return DAT_QUEUE_EMPTY;		/* no failure: without a class */
+		return DAT_QUEUE_EMPTY; /* no failure: without a class */
 	return WAIT_ON;
 }
 
@@ -98,7 +98,7 @@ static DAT_RETURN doze_locked(struct guest *self)
 	if (!error)
 		return WAIT_ON;
 	if (error == EINTR)
-		return DAT_INTERRUPTED_CALL;	/* no failure: without a class */
+		return DAT_INTERRUPTED_CALL; /* no failure: without a class */
 	log_at(LOG_ERROR, "cno %p: ppoll: %s", (void *)self->cno, strerror(error));
 	return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 }
@@ -150,7 +150,9 @@ DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 		return status;
 
 	self.sleeper = (struct sleeper){
-		.leave = leave_cancelled, .arg = &self, .count = 1,
+		.leave = leave_cancelled,
+		.arg = &self,
+		.count = 1,
 		.fds = { { .fd = cno->epoll, .events = POLLIN } },
 	};
 	sleep_begin(&self.sleeper, timeout);

@@ -194,8 +194,7 @@ static DAT_RETURN reject_send(struct ib_conn *conn, const void *data, uint32_t s
 static uint32_t reject_max(const struct dapl_cr *cr)
 {
 	const struct ib_attr *attr = cr->obj.ia->attr;
-	uint32_t carried =
-		cr->datagrams ? attr->max_private_resolved : attr->max_private_reject;
+	uint32_t carried = cr->datagrams ? attr->max_private_resolved : attr->max_private_reject;
 
 	if (carried > CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX)
 		carried = CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX;

@@ -7,8 +7,7 @@
 /* The connection manager has streams over IP, named as TCP's are. */
 static bool comm_supported(const DAT_COMM *comm)
 {
-	return (comm->domain == AF_INET || comm->domain == AF_INET6) &&
-	       comm->type == SOCK_STREAM &&
+	return (comm->domain == AF_INET || comm->domain == AF_INET6) && comm->type == SOCK_STREAM &&
 	       (!comm->protocol || comm->protocol == IPPROTO_TCP);
 }
 
@@ -41,8 +40,9 @@ static uint16_t port_of(const struct sockaddr *address)
 {
 	struct sockaddr_storage copy = { .ss_family = address->sa_family };
 
-	memcpy(&copy, address, address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-								 sizeof(struct sockaddr_in));
+	memcpy(&copy, address,
+	       address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					      : sizeof(struct sockaddr_in));
 	return address_port(&copy);
 }
 

@@ -93,7 +93,7 @@ unsigned dto_complete_uncommon(struct dapl_evd *evd, struct dapl_ep *ep, struct 
 			       DAT_EVENT *event)
 {
 	bool failed = completion->status != DAT_DTO_SUCCESS;
-	unsigned made = DTO_EVENT | DTO_NOTIFY;		/* a failure wakes whatever its flags */
+	unsigned made = DTO_EVENT | DTO_NOTIFY; /* a failure wakes whatever its flags */
 	struct ib_completion translated = *completion;
 
 	if (failed)
@@ -124,10 +124,10 @@ static unsigned complete_srq(struct dapl_evd *evd, const struct ib_completion *c
 	if (!srq || !ep)
 		return DTO_SLOT;
 	if (ep->datagrams)
-		return DTO_SLOT | dto_complete_uncommon(evd, ep, NULL, &srq->slots[index],
-							completion, event);
-	return DTO_SLOT | dto_complete_slot(evd, ep, NULL, &srq->slots[index], index, completion,
-					    event);
+		return DTO_SLOT |
+		       dto_complete_uncommon(evd, ep, NULL, &srq->slots[index], completion, event);
+	return DTO_SLOT |
+	       dto_complete_slot(evd, ep, NULL, &srq->slots[index], index, completion, event);
 }
 
 unsigned dto_complete_other(struct dapl_evd *evd, const struct ib_completion *completion,
@@ -159,8 +159,9 @@ bool dto_is_early(const struct dapl_evd *evd, const struct ib_completion *comple
 
 	if (completion->status != DAT_DTO_SUCCESS)
 		return false;
-	ep = dto_id_side(completion->wr_id) == DTO_SRQ ?
-	     qp_table_find(evd->obj.ia, completion->qp_num) : poster(completion->wr_id);
+	ep = dto_id_side(completion->wr_id) == DTO_SRQ
+		     ? qp_table_find(evd->obj.ia, completion->qp_num)
+		     : poster(completion->wr_id);
 	/* acquire: what the announcement stands for is seen with it */
 	return ep && ep->connect_evd == evd &&
 	       atomic_load_explicit(&ep->unannounced, memory_order_acquire);

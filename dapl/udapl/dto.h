@@ -17,13 +17,13 @@ struct dapl_evd;
 
 struct dto_slot {
 	DAT_DTO_COOKIE cookie;
-	uint32_t length;		/* posted total, for sends and writes; RMR of a bind */
-	uint8_t operation;		/* DAT_DTOS */
-	uint8_t flags;			/* DAT_COMPLETION_*_FLAG of the post */
+	uint32_t length;   /* posted total, for sends and writes; RMR of a bind */
+	uint8_t operation; /* DAT_DTOS */
+	uint8_t flags;	   /* DAT_COMPLETION_*_FLAG of the post */
 	uint8_t special;
-#define DTO_SILENT   1u			/* success makes no event */
-#define DTO_EXTENDED 2u			/* it is no DAT_DTO_COMPLETION_EVENT */
-	uint8_t unused;			/* so that the four are written as one */
+#define DTO_SILENT   1u /* success makes no event */
+#define DTO_EXTENDED 2u /* it is no DAT_DTO_COMPLETION_EVENT */
+	uint8_t unused; /* so that the four are written as one */
 };
 
 /*
@@ -32,13 +32,15 @@ struct dto_slot {
  * that side); each reads the other's.
  */
 struct dto_ring {
-	struct dto_slot *slots;		/* power of two, at least depth */
-	uint64_t base;			/* dto_id of slot 0 */
+	struct dto_slot *slots; /* power of two, at least depth */
+	uint64_t base;		/* dto_id of slot 0 */
 	struct obj *ep;
 	uint32_t mask, depth;
-	uint32_t signalled;		/* the last request that was; poster's */
-	uint32_t plain_depth;		/* outstanding ones that the plain way allows (ep_post.h); poster's */
-	uint32_t plain_until;		/* count of posted up to which they are known not to be reached */
+	uint32_t signalled; /* the last request that was; poster's */
+	/* outstanding ones that the plain way allows (ep_post.h); poster's */
+	uint32_t plain_depth;
+	/* count of posted up to which they are known not to be reached */
+	uint32_t plain_until;
 	_Atomic uint32_t posted, retired;
 };
 
@@ -63,8 +65,8 @@ static inline uint32_t dto_ring_outstanding(struct dto_ring *ring)
  * which are rare, are packed.
  */
 struct dto_segments {
-	uint64_t length;		/* in total */
-	bool empty;			/* one segment at least has length 0 */
+	uint64_t length; /* in total */
+	bool empty;	 /* one segment at least has length 0 */
 };
 
 static inline struct dto_segments dto_segments_measure(const DAT_LMR_TRIPLET *segments,
@@ -110,18 +112,30 @@ static inline void dto_ring_name(struct dto_ring *ring, enum dto_side side, stru
  * it is made to forget; whoever turned a completion of it is done when this returns. NULL: nothing
  * to do.
  */
-extern struct dto_ring dto_no_ring;	/* has no id */
+extern struct dto_ring dto_no_ring; /* has no id */
 void dto_forget(struct dapl_evd *evd);
 
-static inline enum dto_side dto_id_side(uint64_t id) { return id >> 62; }
-static inline uint32_t dto_id_generation(uint64_t id) { return id >> 44 & 0x3ffff; }
-static inline uint32_t dto_id_index(uint64_t id) { return id >> 24 & 0xfffff; }
-static inline uint32_t dto_id_slot(uint64_t id) { return id & 0xffffff; }
+static inline enum dto_side dto_id_side(uint64_t id)
+{
+	return id >> 62;
+}
+static inline uint32_t dto_id_generation(uint64_t id)
+{
+	return id >> 44 & 0x3ffff;
+}
+static inline uint32_t dto_id_index(uint64_t id)
+{
+	return id >> 24 & 0xfffff;
+}
+static inline uint32_t dto_id_slot(uint64_t id)
+{
+	return id & 0xffffff;
+}
 
 /* What became of a completion (dto_complete.h). */
 #define DTO_EVENT  1u
-#define DTO_NOTIFY 2u		/* the event may wake a sleeper */
-#define DTO_SLOT   4u		/* the wr_id is an SRQ slot: back with the event, or now */
+#define DTO_NOTIFY 2u /* the event may wake a sleeper */
+#define DTO_SLOT   4u /* the wr_id is an SRQ slot: back with the event, or now */
 /*
  * It belongs to an EP whose connection is not yet announced on this EVD. Caller holds the EVD's
  * lock.

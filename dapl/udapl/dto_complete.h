@@ -40,7 +40,8 @@ static inline void dto_retire(struct dto_ring *ring, uint32_t index)
 static inline bool dto_is_plain(const struct dto_slot *slot, const struct ib_completion *completion)
 {
 	return __builtin_expect(!(completion->status | slot->special |
-				  (completion->flags & (IB_WITH_INVALIDATE | IB_WITH_IMMEDIATE))), 1);
+				  (completion->flags & (IB_WITH_INVALIDATE | IB_WITH_IMMEDIATE))),
+				1);
 }
 
 /* Of a send or write the device need not say the length (ibv_poll_cq(3)). */
@@ -51,10 +52,10 @@ static inline uint32_t dto_plain_length(const struct dto_slot *slot,
 }
 
 /* `slot` is number `index` of the ring, which is NULL for one of an SRQ. */
-static inline __attribute__((always_inline))
-unsigned dto_complete_slot(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
-			   const struct dto_slot *slot, uint32_t index,
-			   const struct ib_completion *completion, DAT_EVENT *event)
+static inline __attribute__((always_inline)) unsigned dto_complete_slot(
+	struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
+	const struct dto_slot *slot, uint32_t index, const struct ib_completion *completion,
+	DAT_EVENT *event)
 {
 	uint32_t length;
 	unsigned made;
@@ -67,7 +68,7 @@ unsigned dto_complete_slot(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_
 	dto_fill(evd, ep, slot->cookie, DAT_DTO_SUCCESS, length, slot->operation, 0, event);
 	made = dto_event_that_wakes(evd, slot->flags);
 	if (ring)
-		dto_retire(ring, index);	/* the slot is the poster's from here on */
+		dto_retire(ring, index); /* the slot is the poster's from here on */
 	return made;
 }
 
@@ -76,9 +77,8 @@ unsigned dto_complete_slot(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_
  * suppressed success makes none, nor does what is left of an EP that is gone. A failure that breaks
  * a connection is reported to the EP (ep_dto_failed). Caller holds the EVD's lock.
  */
-static inline __attribute__((always_inline))
-unsigned dto_complete(struct dapl_evd *evd, const struct ib_completion *completion,
-		      DAT_EVENT *event)
+static inline __attribute__((always_inline)) unsigned dto_complete(
+	struct dapl_evd *evd, const struct ib_completion *completion, DAT_EVENT *event)
 {
 	struct dto_ring *ring = evd->last_ring;
 	uint64_t index = completion->wr_id ^ ring->base;

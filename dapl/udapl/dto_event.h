@@ -8,8 +8,8 @@
 
 /* Each member once, the unused bytes as zeros. */
 static inline void dto_fill(struct dapl_evd *evd, struct dapl_ep *ep, DAT_DTO_COOKIE cookie,
-			    uint32_t status, uint32_t length, uint32_t operation, uint32_t rmr_context,
-			DAT_EVENT *event)
+			    uint32_t status, uint32_t length, uint32_t operation,
+			    uint32_t rmr_context, DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 
@@ -21,8 +21,9 @@ static inline void dto_fill(struct dapl_evd *evd, struct dapl_ep *ep, DAT_DTO_CO
 	data->transfered_length = length;
 	data->operation = operation;
 	if (__builtin_constant_p(rmr_context) && !rmr_context) {
-		memset(&data->rmr_context, 0, sizeof(*event) - offsetof(DAT_EVENT, event_data) -
-		       offsetof(DAT_DTO_COMPLETION_EVENT_DATA, rmr_context));
+		memset(&data->rmr_context, 0,
+		       sizeof(*event) - offsetof(DAT_EVENT, event_data) -
+			       offsetof(DAT_DTO_COMPLETION_EVENT_DATA, rmr_context));
 		return;
 	}
 	data->rmr_context = rmr_context;

@@ -4,26 +4,20 @@
 #include "dapl/udapl/dto_event.h"
 
 _Static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) ==
-	       sizeof(((DAT_EVENT *)NULL)->event_extension_data), "extension data");
+		       sizeof(((DAT_EVENT *)NULL)->event_extension_data),
+	       "extension data");
 
 static DAT_IB_EXT_TYPE type_of(uint32_t operation)
 {
 	switch (operation) {
-	case DAT_IB_DTO_FETCH_ADD:
-		return DAT_IB_FETCH_AND_ADD;
-	case DAT_IB_DTO_CMP_SWAP:
-		return DAT_IB_CMP_AND_SWAP;
-	case DAT_IB_DTO_RECV_IMMED:
-		return DAT_IB_RDMA_WRITE_IMMED_DATA;
-	case DAT_IB_DTO_RECV_MSG_IMMED:
-		return DAT_IB_RECV_IMMED_DATA;
-	case DAT_IB_DTO_SEND_UD:
-		return DAT_IB_UD_SEND;
+	case DAT_IB_DTO_FETCH_ADD: return DAT_IB_FETCH_AND_ADD;
+	case DAT_IB_DTO_CMP_SWAP: return DAT_IB_CMP_AND_SWAP;
+	case DAT_IB_DTO_RECV_IMMED: return DAT_IB_RDMA_WRITE_IMMED_DATA;
+	case DAT_IB_DTO_RECV_MSG_IMMED: return DAT_IB_RECV_IMMED_DATA;
+	case DAT_IB_DTO_SEND_UD: return DAT_IB_UD_SEND;
 	case DAT_IB_DTO_RECV_UD:
-	case DAT_IB_DTO_RECV_UD_IMMED:
-		return DAT_IB_UD_RECV;
-	default:
-		return DAT_IB_RDMA_WRITE_IMMED;
+	case DAT_IB_DTO_RECV_UD_IMMED: return DAT_IB_UD_RECV;
+	default: return DAT_IB_RDMA_WRITE_IMMED;
 	}
 }
 
@@ -38,7 +32,7 @@ static uint32_t received_as(const struct dapl_ep *ep, const struct ib_completion
 
 static DAT_EP_COUNTERS counter_of(uint32_t operation)
 {
-	return operation == DAT_IB_DTO_RECV_IMMED     ? DCNT_EP_RECV_RDMA_IMM
+	return operation == DAT_IB_DTO_RECV_IMMED	? DCNT_EP_RECV_RDMA_IMM
 	       : operation == DAT_IB_DTO_RECV_MSG_IMMED ? DCNT_EP_RECV_IMM
 							: DCNT_EP_RECV_UD;
 }

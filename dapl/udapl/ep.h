@@ -17,13 +17,13 @@ struct dapl_ep {
 	struct obj obj;
 	/* data path: set at creation and reset, when nobody posts */
 	struct ib_qp *qp;
-	struct ib_qp_posts posts;	/* of it */
-	struct ib_qp_caps caps;		/* granted; the queue-full boundary is attr's */
+	struct ib_qp_posts posts; /* of it */
+	struct ib_qp_caps caps;	  /* granted; the queue-full boundary is attr's */
 	struct dto_ring request, recv;
-	uint32_t longest;		/* segment that the device carries; constant */
-	struct lock post_lock, recv_lock;	/* serialise posts of one side */
-	bool datagrams;				/* service type UD: see ep_ud.h; constant */
-	_Atomic DAT_EP_STATE state;	/* written under lock by ep_set_state_locked only */
+	uint32_t longest;		  /* segment that the device carries; constant */
+	struct lock post_lock, recv_lock; /* serialise posts of one side */
+	bool datagrams;			  /* service type UD: see ep_ud.h; constant */
+	_Atomic DAT_EP_STATE state;	  /* written under lock by ep_set_state_locked only */
 
 	/*
 	 * By the lock of the side that posts; of what was received, that of the EVD; the others,
@@ -31,10 +31,10 @@ struct dapl_ep {
 	 */
 	struct ep_counters counters;
 
-	struct dapl_pz *pz;		/* lock, as all below */
+	struct dapl_pz *pz; /* lock, as all below */
 	struct dapl_evd *recv_evd, *request_evd, *connect_evd;
-	struct dapl_srq *srq;		/* constant */
-	DAT_EP_ATTR attr;		/* what dat_ep_query answers */
+	struct dapl_srq *srq; /* constant */
+	DAT_EP_ATTR attr;     /* what dat_ep_query answers */
 	/*
 	 * Read depths that nobody asked for: `attr` shows those of the connection, these are the
 	 * ones to begin with.
@@ -42,37 +42,38 @@ struct dapl_ep {
 	bool default_depths;
 	DAT_COUNT read_in, read_out;
 
-	TAILQ_HEAD(ud_peers, dapl_ud_peer) peers;	/* of datagrams */
-	LIST_HEAD(, dapl_rmr) rmrs;	/* bound through it, with its scope; rmr_lock */
+	TAILQ_HEAD(ud_peers, dapl_ud_peer) peers; /* of datagrams */
+	LIST_HEAD(, dapl_rmr) rmrs;		  /* bound through it, with its scope; rmr_lock */
 
 	pthread_mutex_t lock;
-	pthread_cond_t idle;		/* `busy` or `leaving` went */
-	bool busy;			/* a reset or free has it, without the lock at times */
-	unsigned leaving;		/* connections that are not its own any more, but may still use its QP */
-	struct ib_conn *conn;		/* the current attempt or connection */
-	struct dapl_cr *cr;		/* the request it is meant for, only to be compared */
-	DAT_CONN_QUAL qual;		/* as the consumer gave it, for dup_connect */
-	DAT_COMM comm;			/* of the common service point it is connected through */
+	pthread_cond_t idle; /* `busy` or `leaving` went */
+	bool busy;	     /* a reset or free has it, without the lock at times */
+	/* connections that are not its own any more, but may still use its QP */
+	unsigned leaving;
+	struct ib_conn *conn; /* the current attempt or connection */
+	struct dapl_cr *cr;   /* the request it is meant for, only to be compared */
+	DAT_CONN_QUAL qual;   /* as the consumer gave it, for dup_connect */
+	DAT_COMM comm;	      /* of the common service point it is connected through */
 	struct sockaddr_storage remote, local;
 	DAT_PORT_QUAL remote_port, local_port;
 	unsigned char private_data[EP_PRIVATE_DATA_MAX];
 	uint32_t private_size;
-	struct ib_timer timer;		/* the next step of the present state (ep_timer.c) */
-	uint64_t deadline;		/* of `timer`: a call before it is stale */
-	uint32_t looked;		/* in CONNECTED: see ep_watch.c */
-	uint64_t give_up;		/* in DISCONNECT_PENDING: when the graceful part ends */
-	bool cut;			/* in DISCONNECT_PENDING: the CM was told */
-	bool marked;			/* the graceful part's marker is posted */
-	uint64_t error_since;		/* when the QP went to error */
-	bool was_up;			/* or nearly so: this QP may hold buffers of the SRQ */
-	bool pending_terminal;		/* the connect EVD was full: deliver when it has room */
+	struct ib_timer timer; /* the next step of the present state (ep_timer.c) */
+	uint64_t deadline;     /* of `timer`: a call before it is stale */
+	uint32_t looked;       /* in CONNECTED: see ep_watch.c */
+	uint64_t give_up;      /* in DISCONNECT_PENDING: when the graceful part ends */
+	bool cut;	       /* in DISCONNECT_PENDING: the CM was told */
+	bool marked;	       /* the graceful part's marker is posted */
+	uint64_t error_since;  /* when the QP went to error */
+	bool was_up;	       /* or nearly so: this QP may hold buffers of the SRQ */
+	bool pending_terminal; /* the connect EVD was full: deliver when it has room */
 	DAT_EVENT_NUMBER terminal;
-	bool pending_listed;		/* in the list of ep_pending.c; its lock, like the entry */
+	bool pending_listed; /* in the list of ep_pending.c; its lock, like the entry */
 	TAILQ_ENTRY(dapl_ep) pending;
-	bool last_wqe_due;		/* SRQ EP: this connection owes a notice */
-	bool last_wqe_queued;		/* in the list of ep_notice.c; its lock, like the entry */
+	bool last_wqe_due;    /* SRQ EP: this connection owes a notice */
+	bool last_wqe_queued; /* in the list of ep_notice.c; its lock, like the entry */
 	TAILQ_ENTRY(dapl_ep) notice;
-	TAILQ_ENTRY(dapl_ep) waiting_notice;	/* for room (async.c); ia_all_lock */
+	TAILQ_ENTRY(dapl_ep) waiting_notice; /* for room (async.c); ia_all_lock */
 	bool notice_waits;
 	/*
 	 * Connecting, and neither ESTABLISHED nor an ending is in the connect EVD yet: an EVD
@@ -81,8 +82,8 @@ struct dapl_ep {
 	 * UNCONNECTED, and by evd_post with the connection event.
 	 */
 	atomic_bool unannounced;
-	_Atomic unsigned reports;	/* EP_REPORT_* of this incarnation, from any thread */
-	struct ib_timer report_timer;	/* brings reports to the event thread */
+	_Atomic unsigned reports;     /* EP_REPORT_* of this incarnation, from any thread */
+	struct ib_timer report_timer; /* brings reports to the event thread */
 };
 
 static inline struct dapl_ep *ep_from(DAT_EP_HANDLE handle)
@@ -93,8 +94,8 @@ static inline struct dapl_ep *ep_from(DAT_EP_HANDLE handle)
 /*
  * An attribute as posts read it: without a lock, while a change of the EP may store another value.
  */
-#define EP_ATTR(ep, name) __atomic_load_n(&(ep)->attr.name, __ATOMIC_RELAXED)
-#define EP_INLINE(ep) __atomic_load_n(&(ep)->caps.inline_data, __ATOMIC_RELAXED)
+#define EP_ATTR(ep, name)	     __atomic_load_n(&(ep)->attr.name, __ATOMIC_RELAXED)
+#define EP_INLINE(ep)		     __atomic_load_n(&(ep)->caps.inline_data, __ATOMIC_RELAXED)
 #define EP_ATTR_SET(ep, name, value) __atomic_store_n(&(ep)->attr.name, value, __ATOMIC_RELAXED)
 
 /*
@@ -127,16 +128,19 @@ static inline enum evd_stream ep_recv_stream(const struct dapl_ep *ep)
 
 /* What happens to an endpoint (DAT 2.0 endpoint state diagram). ep_next is pure. */
 enum ep_event {
-	EP_CONNECT,		/* dat_ep_connect */
-	EP_CONNECT_REFUSED,	/* that call failed at once */
-	EP_RESERVE, EP_UNRESERVE, EP_REQUEST,	/* RSP create, free; its request arrived */
-	EP_TENTATIVE,		/* made for a request that arrived */
-	EP_REQUEST_LOST,	/* which could not be told */
-	EP_ACCEPT, EP_ACCEPT_REFUSED,		/* dat_cr_accept; it failed at once */
-	EP_REJECT,		/* its request was rejected, or could not be accepted */
+	EP_CONNECT,	    /* dat_ep_connect */
+	EP_CONNECT_REFUSED, /* that call failed at once */
+	EP_RESERVE,
+	EP_UNRESERVE,
+	EP_REQUEST,	 /* RSP create, free; its request arrived */
+	EP_TENTATIVE,	 /* made for a request that arrived */
+	EP_REQUEST_LOST, /* which could not be told */
+	EP_ACCEPT,
+	EP_ACCEPT_REFUSED, /* dat_cr_accept; it failed at once */
+	EP_REJECT,	   /* its request was rejected, or could not be accepted */
 	EP_ESTABLISHED,
-	EP_DISCONNECT,		/* dat_ep_disconnect on a connected EP */
-	EP_ENDED,		/* attempt or connection is over, whatever the reason */
+	EP_DISCONNECT, /* dat_ep_disconnect on a connected EP */
+	EP_ENDED,      /* attempt or connection is over, whatever the reason */
 	EP_RESET,
 };
 bool ep_next(DAT_EP_STATE now, enum ep_event event, DAT_EP_STATE *next);
@@ -195,7 +199,7 @@ void ep_streams_leave(const struct dapl_ep *ep, const struct ep_config *config);
 
 /* A QP with the rings of its work requests, made and not yet the EP's. */
 struct ep_qp_parts {
-	struct ib_qp *qp;		/* NULL: there is no PZ */
+	struct ib_qp *qp; /* NULL: there is no PZ */
 	struct ib_qp_caps caps;
 	struct dto_ring request, recv;
 };
@@ -218,7 +222,7 @@ DAT_RETURN ep_qp_create_locked(struct dapl_ep *ep);
 DAT_RETURN ep_qp_renew(struct dapl_ep *ep, struct ep_qp_parts *parts);
 /* The new one, once the EP is in the state that its QP is in. */
 void ep_qp_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts);
-void ep_qp_destroy(struct dapl_ep *ep);		/* what was not yet taken from the CQs is dropped */
+void ep_qp_destroy(struct dapl_ep *ep); /* what was not yet taken from the CQs is dropped */
 /* Moves what the CQs of the EP hold into its EVDs. false: one of them has no room for all of it. */
 bool ep_drain(struct dapl_ep *ep);
 
@@ -229,8 +233,8 @@ bool ep_drain(struct dapl_ep *ep);
 #define EP_REPORT_DTO_FAILED 0x1u
 #define EP_REPORT_QP_FAILED  0x2u
 #define EP_REPORT_LAST_WQE   0x4u
-#define EP_REPORT_ROOM       0x8u
-#define EP_REPORT_CLOSED     0x10u	/* nothing is acted on any more */
+#define EP_REPORT_ROOM	     0x8u
+#define EP_REPORT_CLOSED     0x10u /* nothing is acted on any more */
 void ep_report(struct dapl_ep *ep, unsigned what);
 /* Reported by the data path with an EVD's lock held. */
 void ep_dto_failed(struct dapl_ep *ep);
@@ -245,7 +249,7 @@ void ep_silence(struct dapl_ep *ep);
 
 /* The step of the present state at `deadline` (ep_timer.c). */
 void ep_timer_arm_locked(struct dapl_ep *ep, uint64_t deadline);
-void ep_timer_disarm_locked(struct dapl_ep *ep);	/* that state has none */
+void ep_timer_disarm_locked(struct dapl_ep *ep); /* that state has none */
 
 /* While it is CONNECTED (ep_watch.c). */
 void ep_watch_begin_locked(struct dapl_ep *ep);
@@ -257,8 +261,8 @@ void ep_watch_step_locked(struct dapl_ep *ep);
  * reset or free touches the QP that an upcall of the connection may be bringing up.
  */
 void ep_conn_destroy_locked(struct dapl_ep *ep, struct ib_conn *conn);
-void ep_conn_upcall(void *owner, struct ib_conn *conn, enum ib_conn_event event,
-		    const void *data, uint32_t size);
+void ep_conn_upcall(void *owner, struct ib_conn *conn, enum ib_conn_event event, const void *data,
+		    uint32_t size);
 /*
  * The attempt or connection is over: state, flush, and the one terminal event. Does nothing when
  * it was over before. Returns the connection that the caller destroys once it has given the lock

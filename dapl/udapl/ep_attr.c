@@ -120,10 +120,8 @@ bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv,
 	       recv_flags_valid(attr->recv_completion_flags) &&
 	       request_flags_valid(attr->request_completion_flags) &&
 	       attr->max_message_size <= device->max_message &&
-	       attr->max_rdma_size <= device->max_message &&
-	       attr->qos == DAT_QOS_BEST_EFFORT &&
-	       service_valid(device, attr) &&
-	       within(attr->max_rdma_read_in, device->max_read_in) &&
+	       attr->max_rdma_size <= device->max_message && attr->qos == DAT_QOS_BEST_EFFORT &&
+	       service_valid(device, attr) && within(attr->max_rdma_read_in, device->max_read_in) &&
 	       within(attr->max_rdma_read_out, device->max_read_out) &&
 	       (attr->srq_soft_hw == DAT_HW_DEFAULT || !attr->srq_soft_hw) &&
 	       within(attr->max_rdma_read_iov, device->max_sge_read) &&

@@ -168,47 +168,48 @@ static struct ib_conn *active_ending_locked(struct dapl_ep *ep, enum ib_conn_eve
 					    const void *data, uint32_t size)
 {
 	switch (event) {
-	case IB_CONN_REJECTED_BY_PEER:
-		return rejected_locked(ep, data, size);
+	case IB_CONN_REJECTED_BY_PEER: return rejected_locked(ep, data, size);
 	case IB_CONN_REJECTED:
 		ia_count(ep->obj.ia, DCNT_IA_CM_ERR_REJ_RX);
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 	case IB_CONN_DISCONNECTED:
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	case IB_CONN_ERROR:
-	case IB_CONN_DEVICE_REMOVED:
-		return ep_end_locked(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
-	default:
-		return ep_end_locked(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+	case IB_CONN_DEVICE_REMOVED: return ep_end_locked(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+	default: return ep_end_locked(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
 	}
 }
 
-static struct ib_conn *ending_locked(struct dapl_ep *ep, enum ib_conn_event event,
-				     const void *data, uint32_t size)
+static struct ib_conn *ending_locked(struct dapl_ep *ep, enum ib_conn_event event, const void *data,
+				     uint32_t size)
 {
 	switch ((int)atomic_load_explicit(&ep->state, memory_order_relaxed)) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 		return active_ending_locked(ep, event, data, size);
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		return ep_end_locked(ep, event == IB_CONN_DEVICE_REMOVED ?
-				     DAT_CONNECTION_EVENT_BROKEN :
-				     DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+		return ep_end_locked(ep,
+				     event == IB_CONN_DEVICE_REMOVED
+					     ? DAT_CONNECTION_EVENT_BROKEN
+					     : DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+				     NULL, 0);
 	case DAT_EP_STATE_CONNECTED:
 		if (event == IB_CONN_DISCONNECTED)
 			ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
 		/* the answer to the peer's farewell */
 		ib_conn_disconnect(ep->conn, false);
-		return ep_end_locked(ep, event == IB_CONN_DISCONNECTED ?
-				     DAT_CONNECTION_EVENT_DISCONNECTED :
-				     DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+		return ep_end_locked(ep,
+				     event == IB_CONN_DISCONNECTED
+					     ? DAT_CONNECTION_EVENT_DISCONNECTED
+					     : DAT_CONNECTION_EVENT_BROKEN,
+				     NULL, 0);
 	default:
 		ib_conn_disconnect(ep->conn, false);
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	}
 }
 
-void ep_conn_upcall(void *owner, struct ib_conn *conn, enum ib_conn_event event,
-		    const void *data, uint32_t size)
+void ep_conn_upcall(void *owner, struct ib_conn *conn, enum ib_conn_event event, const void *data,
+		    uint32_t size)
 {
 	struct dapl_ep *ep = owner;
 	struct ib_conn *dead = NULL;

@@ -9,7 +9,7 @@
 
 /* What the three calls come to. */
 struct attempt {
-	struct sockaddr_storage remote;	/* with the port */
+	struct sockaddr_storage remote; /* with the port */
 	DAT_CONN_QUAL qual;
 	DAT_COMM comm;
 	DAT_TIMEOUT timeout;
@@ -38,8 +38,8 @@ static DAT_RETURN remote_parse(const struct sockaddr *given, sa_family_t local_f
 	*remote = (struct sockaddr_storage){ .ss_family = AF_UNSPEC };
 	if (family != AF_INET && family != AF_INET6)
 		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
-	memcpy(remote, given, family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-						   sizeof(struct sockaddr_in));
+	memcpy(remote, given,
+	       family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 	remote->ss_family = family;
 	if (!is_unicast(remote))
 		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
@@ -132,8 +132,9 @@ static DAT_RETURN start_locked(struct dapl_ep *ep, const struct attempt *attempt
 	ep->qual = attempt->qual;
 	ep->comm = attempt->comm;
 	ep->private_size = 0;
-	ep_timer_arm_locked(ep, attempt->timeout == DAT_TIMEOUT_INFINITE ?
-			    CLOCK_NEVER : clock_now() + attempt->timeout * NSEC_PER_USEC);
+	ep_timer_arm_locked(ep, attempt->timeout == DAT_TIMEOUT_INFINITE
+					? CLOCK_NEVER
+					: clock_now() + attempt->timeout * NSEC_PER_USEC);
 	return DAT_SUCCESS;
 }
 
@@ -168,7 +169,8 @@ static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
 	if (!obj_hold(&ep->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	device = ep->obj.ia->device;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);	/* it could give nothing back */
+	/* it could give nothing back */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	reads = !ep->datagrams && ib_cm_take(device) >= 0;
 	status = begin(ep, attempt);
 	if (reads && status == DAT_SUCCESS)
@@ -225,9 +227,8 @@ static DAT_RETURN dup_read(struct dapl_ep *dup, struct attempt *attempt)
 	return state == DAT_EP_STATE_CONNECTED ? DAT_SUCCESS : ep_state_error(state);
 }
 
-DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
-			       DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data,
-			       DAT_QOS qos)
+DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
+			       DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos)
 {
 	struct attempt attempt = { .timeout = timeout, .size = size, .data = data };
 	struct dapl_ep *ep = ep_from(handle), *dup = ep_from(dup_handle);

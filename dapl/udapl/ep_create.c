@@ -18,8 +18,7 @@ bool ep_evd_find(const struct dapl_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS 
 	*evd = evd_from(handle);
 	if (!handle)
 		return true;
-	return *evd && (*evd)->flags & flag &&
-	       (flag != DAT_EVD_DTO_FLAG || (*evd)->obj.ia == ia);
+	return *evd && (*evd)->flags & flag && (flag != DAT_EVD_DTO_FLAG || (*evd)->obj.ia == ia);
 }
 
 static DAT_RETURN parts_find(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
@@ -42,8 +41,10 @@ static DAT_RETURN parts_find(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE 
 /* The EP takes its parts over together, so that its destructor knows what to give back. */
 static bool attach(struct dapl_ep *ep, const struct ep_parts *parts)
 {
-	struct ep_config config = { .pz = ep->pz, .recv_evd = parts->recv,
-				    .request_evd = parts->request, .connect_evd = parts->connect,
+	struct ep_config config = { .pz = ep->pz,
+				    .recv_evd = parts->recv,
+				    .request_evd = parts->request,
+				    .connect_evd = parts->connect,
 				    .attr = ep->attr };
 	bool joined;
 
@@ -94,8 +95,9 @@ static DAT_RETURN ep_build(const struct ep_parts *parts, const DAT_EP_ATTR *attr
 	TAILQ_INIT(&new->peers);
 	new->deadline = CLOCK_NEVER;
 	new->srq = parts->srq;
-	new->longest = parts->ia->attr->max_message < UINT32_MAX ?
-		       (uint32_t)parts->ia->attr->max_message : UINT32_MAX;
+	new->longest = parts->ia->attr->max_message < UINT32_MAX
+			       ? (uint32_t)parts->ia->attr->max_message
+			       : UINT32_MAX;
 	address_copy(&new->local, ib_device_address(parts->ia->device));
 	attr_take(new, parts, attr);
 	if (parts->pz && obj_hold(&parts->pz->obj))

@@ -4,8 +4,8 @@
 #include "dapl/udapl/provider.h"
 #include "util/clock.h"
 
-#define PEER_WAIT     (250 * NSEC_PER_MSEC)	/* for the peer's answer */
-#define GRACEFUL_WAIT (5 * NSEC_PER_SEC)	/* for requests to complete */
+#define PEER_WAIT     (250 * NSEC_PER_MSEC) /* for the peer's answer */
+#define GRACEFUL_WAIT (5 * NSEC_PER_SEC)    /* for requests to complete */
 #define GRACEFUL_LOOK (1 * NSEC_PER_MSEC)
 
 /* Flushes, and tells the peer; the end comes with its answer or without it. */
@@ -36,7 +36,8 @@ static void mark_locked(struct dapl_ep *ep)
 	posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
 	index = posted & ring->mask;
 	if (dto_ring_outstanding(ring) < ring->depth) {
-		ring->slots[index] = (struct dto_slot){ .operation = DTO_MARKER, .special = DTO_SILENT };
+		ring->slots[index] =
+			(struct dto_slot){ .operation = DTO_MARKER, .special = DTO_SILENT };
 		if (ib_post_send(ep->qp, IB_OP_WRITE | IB_POST_SIGNALED,
 				 dto_id(DTO_REQUEST, &ep->obj, index), NULL, 0,
 				 &nowhere) == DAT_SUCCESS) {
@@ -108,24 +109,20 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ep_count_locked(ep, DCNT_EP_DISCONNECT, 1);
 	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
-	if (ep->datagrams)		/* nothing is connected */
+	if (ep->datagrams) /* nothing is connected */
 		state = DAT_EP_STATE_DISCONNECTED;
 	switch ((int)state) {
-	case DAT_EP_STATE_DISCONNECTED:
-		break;
+	case DAT_EP_STATE_DISCONNECTED: break;
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		conn = ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 		break;
-	case DAT_EP_STATE_CONNECTED:
-		begin_locked(ep, flags == DAT_CLOSE_GRACEFUL_FLAG);
-		break;
+	case DAT_EP_STATE_CONNECTED: begin_locked(ep, flags == DAT_CLOSE_GRACEFUL_FLAG); break;
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		if (flags == DAT_CLOSE_ABRUPT_FLAG)
 			hasten_locked(ep);
 		break;
-	default:
-		status = ep_state_error(state);
+	default: status = ep_state_error(state);
 	}
 	ep_conn_destroy_locked(ep, conn);
 	ep_unlock(ep);

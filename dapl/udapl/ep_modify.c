@@ -5,19 +5,21 @@
 #include "dapl/udapl/ep.h"
 #include "dapl/udapl/provider.h"
 
-#define EVDS (DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | \
-	      DAT_EP_FIELD_CONNECT_EVD_HANDLE)
+#define EVDS                                                              \
+	(DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | \
+	 DAT_EP_FIELD_CONNECT_EVD_HANDLE)
 /* The attributes that are for an UNCONNECTED EP alone. */
-#define NAMED (DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | \
-	       DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR | \
-	       DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | \
-	       DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
+#define NAMED                                                                                     \
+	(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR | \
+	 DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
 #define ALWAYS_OPEN (EVDS | (DAT_EP_FIELD_EP_ATTR_ALL & ~NAMED))
-#define DEPTHS (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN | DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT)
+#define DEPTHS	    (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN | DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT)
 
-#define FIELD(bit, member) \
-	{ DAT_EP_FIELD_EP_ATTR_##bit, offsetof(DAT_EP_ATTR, member), \
-	  sizeof(((DAT_EP_ATTR *)NULL)->member) }
+#define FIELD(bit, member)                                                 \
+	{                                                                  \
+		DAT_EP_FIELD_EP_ATTR_##bit, offsetof(DAT_EP_ATTR, member), \
+			sizeof(((DAT_EP_ATTR *)NULL)->member)              \
+	}
 
 static const struct {
 	DAT_EP_PARAM_MASK bit;
@@ -47,15 +49,11 @@ static const struct {
 static DAT_EP_PARAM_MASK open_in(DAT_EP_STATE state)
 {
 	switch ((int)state) {
-	case DAT_EP_STATE_UNCONNECTED:
-		return ALWAYS_OPEN | DAT_EP_FIELD_PZ_HANDLE | NAMED;
-	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
-		return ALWAYS_OPEN | DAT_EP_FIELD_PZ_HANDLE;
+	case DAT_EP_STATE_UNCONNECTED: return ALWAYS_OPEN | DAT_EP_FIELD_PZ_HANDLE | NAMED;
+	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING: return ALWAYS_OPEN | DAT_EP_FIELD_PZ_HANDLE;
 	case DAT_EP_STATE_RESERVED:
-	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
-		return ALWAYS_OPEN;
-	default:
-		return 0;
+	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING: return ALWAYS_OPEN;
+	default: return 0;
 	}
 }
 
@@ -96,8 +94,8 @@ static bool handles_take(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 			    &config->connect_evd));
 }
 
-static void attr_merge(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
-		       const DAT_EP_PARAM *param, DAT_EP_ATTR *attr)
+static void attr_merge(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
+		       DAT_EP_ATTR *attr)
 {
 	size_t i;
 
@@ -118,8 +116,7 @@ static DAT_RETURN config_make(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	attr_merge(ep, mask, param, &config->attr);
 	/* what it is made for it stays */
-	if (ep_attr_type_known(&config->attr) &&
-	    config->attr.service_type != ep->attr.service_type)
+	if (ep_attr_type_known(&config->attr) && config->attr.service_type != ep->attr.service_type)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!ep_attr_type_known(&config->attr) ||
 	    !ep_attr_valid(ep->obj.ia, &config->attr, config->recv_evd, config->request_evd,

@@ -12,8 +12,8 @@
  * time it has a second to; when that went by in vain, later QPs get only the time that a flush
  * takes, until the device does say it.
  */
-#define NOTICE_WAIT  (1 * NSEC_PER_SEC)
-#define SILENT_WAIT  (100 * NSEC_PER_MSEC)
+#define NOTICE_WAIT (1 * NSEC_PER_SEC)
+#define SILENT_WAIT (100 * NSEC_PER_MSEC)
 
 uint64_t ep_last_wqe_deadline(const struct dapl_ep *ep)
 {

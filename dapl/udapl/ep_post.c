@@ -29,24 +29,24 @@ void ep_requests_bound_locked(struct dapl_ep *ep)
 void ep_recvs_bound_locked(struct dapl_ep *ep)
 {
 	/* Once it has ended, each receive goes the long way: the device must be told of it. */
-	bool ended = atomic_load_explicit(&ep->state, memory_order_relaxed) == DAT_EP_STATE_DISCONNECTED;
+	bool ended =
+		atomic_load_explicit(&ep->state, memory_order_relaxed) == DAT_EP_STATE_DISCONNECTED;
 
-	bound_locked(&ep->recv, ep->qp && EP_ATTR(ep, max_recv_iov) > 0 && !ended &&
-		     !ep->datagrams);
+	bound_locked(&ep->recv,
+		     ep->qp && EP_ATTR(ep, max_recv_iov) > 0 && !ended && !ep->datagrams);
 }
 
 /* ---- requests ---- */
 
 /* The device refused it: as if it had not been posted. */
-static __attribute__((noinline, cold))
-DAT_RETURN request_undo_locked(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET *segment,
-			       int error)
+static __attribute__((noinline, cold)) DAT_RETURN request_undo_locked(
+	struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET *segment, int error)
 {
 	struct dto_ring *ring = &ep->request;
 	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed) - 1;
 
 	atomic_store_explicit(&ring->posted, posted, memory_order_relaxed);
-	ring->signalled = posted - ring->depth;		/* the next one will be */
+	ring->signalled = posted - ring->depth; /* the next one will be */
 	request_count_locked(ep, op, 0 - (uint64_t)1, 0 - (uint64_t)segment->segment_length);
 	return ib_post_refused(error);
 }
@@ -62,8 +62,10 @@ PART DAT_RETURN request_plain_locked(struct dapl_ep *ep, uint32_t posted, unsign
 	struct ib_send_work work;
 	int error;
 
-	ring->slots[index] = (struct dto_slot){ cookie, length, operation_of(op), (uint8_t)completion,
-						completion ? DTO_SILENT : 0, 0 };
+	ring->slots[index] = (struct dto_slot){
+		cookie, length, operation_of(op), (uint8_t)completion, completion ? DTO_SILENT : 0,
+		0
+	};
 	if (request_is_silent(ring, posted, completion))
 		flags &= ~(unsigned)IB_POST_SIGNALED;
 	else
@@ -96,10 +98,11 @@ PART unsigned plain_flags(const struct dapl_ep *ep, unsigned op, uint32_t length
 	return likely(length - 1 < ep->longest) ? IB_POST_SIGNALED : 0;
 }
 
-static __attribute__((noinline))
-DAT_RETURN request_other(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET *segment,
-			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-			 DAT_COMPLETION_FLAGS completion)
+static __attribute__((noinline)) DAT_RETURN request_other(struct dapl_ep *ep, unsigned op,
+							  const DAT_LMR_TRIPLET *segment,
+							  DAT_DTO_COOKIE cookie,
+							  const DAT_RMR_TRIPLET *remote,
+							  DAT_COMPLETION_FLAGS completion)
 {
 	if (op == IB_OP_SEND)
 		return ep_post_send_other(ep, 1, segment, cookie, completion);
@@ -120,28 +123,33 @@ PART DAT_RETURN request_plain(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRI
 		lock_give(&ep->post_lock);
 		return request_other(ep, op, segment, cookie, remote, completion);
 	}
-	return request_plain_locked(ep, posted, op, flags, segment, length, cookie, remote, completion);
+	return request_plain_locked(ep, posted, op, flags, segment, length, cookie, remote,
+				    completion);
 }
 
 /* Suppressed. Apart from the others, which would carry its decisions along. */
-static __attribute__((noinline))
-DAT_RETURN send_silent(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment, DAT_DTO_COOKIE cookie)
+static __attribute__((noinline)) DAT_RETURN send_silent(struct dapl_ep *ep,
+							const DAT_LMR_TRIPLET *segment,
+							DAT_DTO_COOKIE cookie)
 {
 	return request_plain(ep, IB_OP_SEND, segment, cookie, NULL, DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
-static __attribute__((noinline))
-DAT_RETURN write_silent(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment, DAT_DTO_COOKIE cookie,
-			const DAT_RMR_TRIPLET *remote)
+static __attribute__((noinline)) DAT_RETURN write_silent(struct dapl_ep *ep,
+							 const DAT_LMR_TRIPLET *segment,
+							 DAT_DTO_COOKIE cookie,
+							 const DAT_RMR_TRIPLET *remote)
 {
-	return request_plain(ep, IB_OP_WRITE, segment, cookie, remote, DAT_COMPLETION_SUPPRESS_FLAG);
+	return request_plain(ep, IB_OP_WRITE, segment, cookie, remote,
+			     DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
 DAT_RETURN dapl_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LMR_TRIPLET *segments,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	if (likely(obj_is(handle, OBJ_EP) && is_plain(count, segments, flags)))
-		return request_plain(handle, IB_OP_SEND, segments, cookie, NULL, DAT_COMPLETION_DEFAULT_FLAG);
+		return request_plain(handle, IB_OP_SEND, segments, cookie, NULL,
+				     DAT_COMPLETION_DEFAULT_FLAG);
 	if (obj_is(handle, OBJ_EP) && is_plain_silent(count, segments, flags))
 		return send_silent(handle, segments, cookie);
 	return ep_post_send_other(handle, count, segments, cookie, flags);
@@ -152,7 +160,8 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LMR
 				  DAT_COMPLETION_FLAGS flags)
 {
 	if (likely(obj_is(handle, OBJ_EP) && is_plain(count, segments, flags) && remote))
-		return request_plain(handle, IB_OP_READ, segments, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
+		return request_plain(handle, IB_OP_READ, segments, cookie, remote,
+				     DAT_COMPLETION_DEFAULT_FLAG);
 	return ep_post_rdma_other(handle, IB_OP_READ, count, segments, cookie, remote, flags);
 }
 
@@ -161,7 +170,8 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LM
 				   DAT_COMPLETION_FLAGS flags)
 {
 	if (likely(obj_is(handle, OBJ_EP) && is_plain(count, segments, flags) && remote))
-		return request_plain(handle, IB_OP_WRITE, segments, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
+		return request_plain(handle, IB_OP_WRITE, segments, cookie, remote,
+				     DAT_COMPLETION_DEFAULT_FLAG);
 	if (obj_is(handle, OBJ_EP) && is_plain_silent(count, segments, flags) && remote)
 		return write_silent(handle, segments, cookie, remote);
 	return ep_post_rdma_other(handle, IB_OP_WRITE, count, segments, cookie, remote, flags);
@@ -169,8 +179,9 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LM
 
 /* ---- receives ---- */
 
-static __attribute__((noinline, cold))
-DAT_RETURN recv_undo_locked(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment, int error)
+static __attribute__((noinline, cold)) DAT_RETURN recv_undo_locked(struct dapl_ep *ep,
+								   const DAT_LMR_TRIPLET *segment,
+								   int error)
 {
 	struct dto_ring *ring = &ep->recv;
 	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed) - 1;

@@ -5,21 +5,20 @@
 
 #include "dapl/udapl/ep.h"
 
-#define FLAGS_REQUEST \
+#define FLAGS_REQUEST                                                                            \
 	((unsigned)DAT_COMPLETION_SUPPRESS_FLAG | (unsigned)DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 	 (unsigned)DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
 /* What the entries have in common is compiled into each of them, for its own constants. */
-#define PART static inline __attribute__((always_inline))
-#define likely(x) __builtin_expect(!!(x), 1)
+#define PART	    static inline __attribute__((always_inline))
+#define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* UNSIGNALLED is for endpoints that announced it, for that side, at their creation. */
 static inline bool flags_valid(DAT_COMPLETION_FLAGS flags, unsigned always,
 			       DAT_COMPLETION_FLAGS attr)
 {
-	return !((unsigned)flags &
-		 ~(always | ((unsigned)attr & DAT_COMPLETION_UNSIGNALLED_FLAG)));
+	return !((unsigned)flags & ~(always | ((unsigned)attr & DAT_COMPLETION_UNSIGNALLED_FLAG)));
 }
 
 /*
@@ -39,9 +38,11 @@ PART bool is_plain(DAT_COUNT count, const DAT_LMR_TRIPLET *segments, DAT_COMPLET
 }
 
 /* The other one: a request that makes no completion. */
-PART bool is_plain_silent(DAT_COUNT count, const DAT_LMR_TRIPLET *segments, DAT_COMPLETION_FLAGS flags)
+PART bool is_plain_silent(DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
+			  DAT_COMPLETION_FLAGS flags)
 {
-	return is_plain(count, segments, (DAT_COMPLETION_FLAGS)((unsigned)flags ^ DAT_COMPLETION_SUPPRESS_FLAG));
+	return is_plain(count, segments,
+			(DAT_COMPLETION_FLAGS)((unsigned)flags ^ DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
 /* No more the plain way. What the other side retired is looked at when the room seen last is used up. */
@@ -69,15 +70,15 @@ DAT_RETURN ep_post_recv_other(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR
 
 PART uint8_t operation_of(unsigned op)
 {
-	return op == IB_OP_SEND ? DAT_DTO_SEND :
-	       op == IB_OP_WRITE ? DAT_DTO_RDMA_WRITE : DAT_DTO_RDMA_READ;
+	return op == IB_OP_SEND	   ? DAT_DTO_SEND
+	       : op == IB_OP_WRITE ? DAT_DTO_RDMA_WRITE
+				   : DAT_DTO_RDMA_READ;
 }
 
 PART uint32_t room_of(const struct dto_ring *ring, uint32_t posted)
 {
 	/* acquire: a slot seen retired may be written again */
-	return ring->depth -
-	       (posted - atomic_load_explicit(&ring->retired, memory_order_acquire));
+	return ring->depth - (posted - atomic_load_explicit(&ring->retired, memory_order_acquire));
 }
 
 PART bool is_full(const struct dto_ring *ring, uint32_t posted)
@@ -96,7 +97,8 @@ PART bool is_message(unsigned op)
  * Every other half of a queue of suppressed requests ends in a signalled one, so that slots come
  * back though the consumer never sees a completion.
  */
-PART bool request_is_silent(const struct dto_ring *ring, uint32_t posted, DAT_COMPLETION_FLAGS flags)
+PART bool request_is_silent(const struct dto_ring *ring, uint32_t posted,
+			    DAT_COMPLETION_FLAGS flags)
 {
 	return flags & DAT_COMPLETION_SUPPRESS_FLAG &&
 	       posted - ring->signalled < (ring->depth + 1) / 2;
@@ -106,8 +108,8 @@ PART unsigned request_flags(const struct dto_ring *ring, uint32_t posted, unsign
 			    DAT_COMPLETION_FLAGS flags)
 {
 	return (request_is_silent(ring, posted, flags) ? 0 : IB_POST_SIGNALED) |
-	       (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG && is_message(op) ?
-		IB_POST_SOLICITED : 0) |
+	       (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG && is_message(op) ? IB_POST_SOLICITED
+									     : 0) |
 	       (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG ? IB_POST_FENCE : 0);
 }
 
@@ -142,7 +144,7 @@ PART DAT_RETURN request_end(struct dapl_ep *ep, uint32_t posted, DAT_RETURN stat
 	struct dto_ring *ring = &ep->request;
 
 	if (unlikely(status != DAT_SUCCESS)) {
-		ring->signalled = posted - ring->depth;	/* the next one will be */
+		ring->signalled = posted - ring->depth; /* the next one will be */
 		return status;
 	}
 	/* release: whoever counts what is outstanding sees the slot */
@@ -172,12 +174,8 @@ PART void request_count_locked(struct dapl_ep *ep, unsigned op, uint64_t request
 		ep_count_locked(ep, DCNT_EP_POST_READ, requests);
 		ep_count_locked(ep, DCNT_EP_POST_READ_DATA, length);
 		break;
-	case IB_OP_SWAP:
-		ep_count_locked(ep, DCNT_EP_POST_CMP_SWAP, requests);
-		break;
-	case IB_OP_ADD:
-		ep_count_locked(ep, DCNT_EP_POST_FETCH_ADD, requests);
-		break;
+	case IB_OP_SWAP: ep_count_locked(ep, DCNT_EP_POST_CMP_SWAP, requests); break;
+	case IB_OP_ADD: ep_count_locked(ep, DCNT_EP_POST_FETCH_ADD, requests); break;
 	}
 }
 
@@ -204,8 +202,9 @@ static inline DAT_RETURN request_state(struct dapl_ep *ep)
 	/* acquire: the QP of that state is seen with it */
 	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
 
-	return unlikely(state != DAT_EP_STATE_CONNECTED) && state != DAT_EP_STATE_DISCONNECTED ?
-	       ep_state_error(state) : DAT_SUCCESS;
+	return unlikely(state != DAT_EP_STATE_CONNECTED) && state != DAT_EP_STATE_DISCONNECTED
+		       ? ep_state_error(state)
+		       : DAT_SUCCESS;
 }
 
 /*
@@ -219,19 +218,19 @@ DAT_RETURN request_not_taken(struct dapl_ep *ep, DAT_RETURN status);
  * `request` is the operation with its flags.
  */
 struct ep_work {
-	unsigned op;			/* IB_OP_* */
-	uint8_t operation;		/* of its event */
-	uint8_t special;		/* DTO_EXTENDED, or nothing */
+	unsigned op;	   /* IB_OP_* */
+	uint8_t operation; /* of its event */
+	uint8_t special;   /* DTO_EXTENDED, or nothing */
 	const DAT_LMR_TRIPLET *segments;
 	unsigned count;
 	const DAT_RMR_TRIPLET *remote;
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
-	uint64_t operand, swap;		/* of an atomic */
-	uint32_t word;			/* immediate data, the key to invalidate, or a QP number */
-	struct dapl_ud_peer *peer;	/* of a datagram */
-	DAT_RETURN (*post)(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			   const struct ep_work *work);
+	uint64_t operand, swap;	   /* of an atomic */
+	uint32_t word;		   /* immediate data, the key to invalidate, or a QP number */
+	struct dapl_ud_peer *peer; /* of a datagram */
+	DAT_RETURN(*post)
+	(struct ib_qp *qp, unsigned request, uint64_t wr_id, const struct ep_work *work);
 };
 
 /* Length, state, room, and the request; `segments` is the subtype of a list that is too long. */

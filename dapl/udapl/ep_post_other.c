@@ -116,7 +116,8 @@ static DAT_RETURN recv_locked(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
 	if (is_full(ring, posted))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	ring->slots[index] = (struct dto_slot){ .cookie = cookie, .operation = DAT_DTO_RECEIVE,
+	ring->slots[index] = (struct dto_slot){ .cookie = cookie,
+						.operation = DAT_DTO_RECEIVE,
 						.flags = (uint8_t)flags,
 						.special = ep->datagrams ? DTO_EXTENDED : 0 };
 	/*

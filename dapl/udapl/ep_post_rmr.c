@@ -9,9 +9,14 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT cou
 					     DAT_RMR_CONTEXT context)
 {
 	struct dapl_ep *ep = ep_from(handle);
-	struct ep_work work = { .op = IB_OP_SEND_INV, .operation = DAT_DTO_SEND,
-				.segments = segments, .count = (unsigned)count, .cookie = cookie,
-				.flags = flags, .word = context, .post = ep_work_post_word };
+	struct ep_work work = { .op = IB_OP_SEND_INV,
+				.operation = DAT_DTO_SEND,
+				.segments = segments,
+				.count = (unsigned)count,
+				.cookie = cookie,
+				.flags = flags,
+				.word = context,
+				.post = ep_work_post_word };
 	const struct ib_attr *attr;
 
 	if (!ep || ep->datagrams)

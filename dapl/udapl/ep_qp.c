@@ -18,8 +18,10 @@ static uint32_t greatest(uint32_t a, uint32_t b)
 
 struct ep_config ep_config_of(const struct dapl_ep *ep)
 {
-	return (struct ep_config){ .pz = ep->pz, .recv_evd = ep->recv_evd,
-				   .request_evd = ep->request_evd, .connect_evd = ep->connect_evd,
+	return (struct ep_config){ .pz = ep->pz,
+				   .recv_evd = ep->recv_evd,
+				   .request_evd = ep->request_evd,
+				   .connect_evd = ep->connect_evd,
 				   .attr = ep->attr };
 }
 
@@ -47,8 +49,8 @@ void ep_config_set_locked(struct dapl_ep *ep, const struct ep_config *config)
 static struct ib_qp_caps caps_wanted(const struct dapl_ep *ep, const struct ep_config *config)
 {
 	const DAT_EP_ATTR *attr = &config->attr;
-	uint32_t rdma_iov = greatest((uint32_t)attr->max_rdma_read_iov,
-				     (uint32_t)attr->max_rdma_write_iov);
+	uint32_t rdma_iov =
+		greatest((uint32_t)attr->max_rdma_read_iov, (uint32_t)attr->max_rdma_write_iov);
 	const struct dapl_ia *ia = ep->obj.ia;
 	bool recv = config->recv_evd && !ep->srq;
 
@@ -57,8 +59,8 @@ static struct ib_qp_caps caps_wanted(const struct dapl_ep *ep, const struct ep_c
 		.send_sge = greatest((uint32_t)attr->max_request_iov, rdma_iov),
 		.recv_wr = recv ? (uint32_t)attr->max_recv_dtos : 0,
 		.recv_sge = recv ? (uint32_t)attr->max_recv_iov : 0,
-		.inline_data = (uint32_t)setting_for_ia(ia->name, ia->attr->device_name,
-							SET_MAX_INLINE),
+		.inline_data =
+			(uint32_t)setting_for_ia(ia->name, ia->attr->device_name, SET_MAX_INLINE),
 	};
 }
 
@@ -112,8 +114,9 @@ static DAT_RETURN qp_make(struct dapl_ep *ep, const struct ep_config *config,
 	if (status == DAT_SUCCESS)
 		status = side_cq(ia, config->recv_evd, &recv_cq);
 	if (status == DAT_SUCCESS)
-		status = (ep->datagrams ? ib_qp_create_datagram : ib_qp_create)(
-			config->pz->pd, send_cq, recv_cq, srq, caps, ep, &new);
+		status = (ep->datagrams ? ib_qp_create_datagram
+					: ib_qp_create)(config->pz->pd, send_cq, recv_cq, srq, caps,
+							ep, &new);
 	if (status != DAT_SUCCESS)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	status = qp_table_set(ia, ib_qp_num(new), ep);

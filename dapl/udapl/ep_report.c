@@ -13,10 +13,8 @@ static bool breaks_locked(const struct dapl_ep *ep)
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
 	case DAT_EP_STATE_COMPLETION_PENDING:
-	case DAT_EP_STATE_CONNECTED:
-		return true;
-	default:
-		return false;
+	case DAT_EP_STATE_CONNECTED: return true;
+	default: return false;
 	}
 }
 
@@ -36,7 +34,8 @@ static void report_call(struct ib_timer *timer)
 	reports = atomic_fetch_and_explicit(&ep->reports, ~EP_REPORT_ROOM, memory_order_acquire);
 	if (reports & (EP_REPORT_DTO_FAILED | EP_REPORT_QP_FAILED) && breaks_locked(ep)) {
 		if (ep->conn)
-			ib_conn_disconnect(ep->conn, false);	/* it is out of reach, most likely */
+			/* it is out of reach, most likely */
+			ib_conn_disconnect(ep->conn, false);
 		conn = ep_end_locked(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 	}
 	if (reports & EP_REPORT_ROOM && !ep->busy && ep->pending_terminal)

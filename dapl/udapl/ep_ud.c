@@ -289,8 +289,8 @@ void ud_peers_free(struct dapl_ep *ep)
 			peer_free_locked(peer);
 		pthread_mutex_unlock(&ep->lock);
 		if (ah)
-			posts_pass(ep->obj.ia);	/* other EPs of the PZ may be posting with it */
+			posts_pass(ep->obj.ia); /* other EPs of the PZ may be posting with it */
 		ib_ah_destroy(ah);
-		ib_conn_destroy(conn);	/* after it no upcall has the peer, which goes next time */
+		ib_conn_destroy(conn); /* after it no upcall has the peer, which goes next time */
 	}
 }

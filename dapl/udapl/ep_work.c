@@ -29,8 +29,9 @@ static DAT_RETURN work_locked(struct dapl_ep *ep, const struct ep_work *work, ui
 	ring->slots[posted & ring->mask].special |= work->special;
 	if (is_inline(ep, work->op, length))
 		ib |= IB_POST_INLINE;
-	status = request_end(ep, posted, work->post(ep->qp, work->op | ib,
-						    ring->base | (posted & ring->mask), work));
+	status = request_end(ep, posted,
+			     work->post(ep->qp, work->op | ib, ring->base | (posted & ring->mask),
+					work));
 	if (status != DAT_SUCCESS)
 		return status;
 	if (work->peer) {

@@ -14,7 +14,7 @@
 #include "util/settings.h"
 
 #define FLAGS_WITH_CQ (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_IB_EVD_EXTENSION_FLAG)
-#define FLAGS_KNOWN (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | DAT_IB_EVD_EXTENSION_FLAG)
+#define FLAGS_KNOWN   (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | DAT_IB_EVD_EXTENSION_FLAG)
 
 /*
  * Consumers size EVDs tightly; a CQ that overflows is lost for good, so it gets some room of its
@@ -23,7 +23,8 @@
 #define CQ_ENTRIES_LEAST 64
 
 _Static_assert(offsetof(struct dapl_evd, ready) - offsetof(struct dapl_evd, special) ==
-	       sizeof(uint64_t) - 1, "one word says that nothing is special");
+		       sizeof(uint64_t) - 1,
+	       "one word says that nothing is special");
 
 static DAT_RETURN evd_build(struct dapl_evd *evd)
 {
@@ -67,7 +68,7 @@ DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 	new->last_ring = &dto_no_ring;
 	new->channel = -1;
 	new->no_cq = !(flags & (unsigned)FLAGS_WITH_CQ);
-	new->merged = !new->no_cq && flags & DAT_EVD_CONNECTION_FLAG;
+	new->merged = !new->no_cq &&flags &DAT_EVD_CONNECTION_FLAG;
 	status = evd_build(new);
 	if (status != DAT_SUCCESS) {
 		evd_destroy(new);

@@ -18,8 +18,8 @@ enum evd_class { EVD_THRESHOLD, EVD_UNSIGNALLED, EVD_SOLICITED };
 
 struct evd_entry {
 	DAT_EVENT event;
-	uint64_t srq_id;		/* SRQ slot to give back with it (dto_id); 0: none */
-	bool software;			/* came through evd_post: counts against qlen */
+	uint64_t srq_id; /* SRQ slot to give back with it (dto_id); 0: none */
+	bool software;	 /* came through evd_post: counts against qlen */
 };
 
 /*
@@ -32,70 +32,72 @@ struct evd_entry {
  * is in the ring.
  */
 struct dapl_evd {
-	struct obj obj;			/* users: EPs (one per stream), service points, IAs */
-	struct lock lock;		/* all below unless said; only SRQ locks are inside it */
-	struct ib_cq *cq;		/* NULL without DTO or RMR_BIND flag, and when it ends */
-	uint64_t spin;			/* nanoseconds of looking before a first sleep */
-	DAT_EVD_FLAGS flags;		/* constant */
-	DAT_COUNT qlen;			/* the largest threshold, and room for software events */
+	struct obj obj;	     /* users: EPs (one per stream), service points, IAs */
+	struct lock lock;    /* all below unless said; only SRQ locks are inside it */
+	struct ib_cq *cq;    /* NULL without DTO or RMR_BIND flag, and when it ends */
+	uint64_t spin;	     /* nanoseconds of looking before a first sleep */
+	DAT_EVD_FLAGS flags; /* constant */
+	DAT_COUNT qlen;	     /* the largest threshold, and room for software events */
 	struct evd_entry *ring;
-	uint32_t ring_mask, head, tail;	/* free-running; tail - head entries are queued */
+	uint32_t ring_mask, head, tail; /* free-running; tail - head entries are queued */
 	uint32_t software;		/* entries in the ring that came through evd_post */
 	uint32_t completions_max;	/* entries that may come from the CQ */
 	struct dto_ring *last_ring;	/* of the last completion, see dto_forget */
 	struct ib_completion held;
 	union {
 		struct {
-			bool waiter;	/* a thread owns the wait right */
-			bool broken;	/* its CQ is */
+			bool waiter; /* a thread owns the wait right */
+			bool broken; /* its CQ is */
 			bool holding;
-			bool queued;	/* the ring is not empty */
+			bool queued; /* the ring is not empty */
 			bool unwaitable, dying;
-			bool merged : 1;	/* with connection events; constant */
-			bool no_cq : 1;		/* constant */
-			bool ready;	/* on its CNO's ready list; both locks */
+			bool merged : 1; /* with connection events; constant */
+			bool no_cq : 1;	 /* constant */
+			bool ready;	 /* on its CNO's ready list; both locks */
 		};
-		uint64_t special;	/* none of these: the next event is the CQ's next */
+		uint64_t special; /* none of these: the next event is the CQ's next */
 	};
 	bool enabled;
-	bool zombie;			/* destroyed by an abrupt close, others refer to it */
-	bool overflowed;		/* this episode's overflow was reported */
-	bool room_wanted;		/* an event was refused: one that leaves is news */
+	bool zombie;	  /* destroyed by an abrupt close, others refer to it */
+	bool overflowed;  /* this episode's overflow was reported */
+	bool room_wanted; /* an event was refused: one that leaves is news */
 	union {
 		struct {
-			unsigned due;		/* what evd_unlock has to see to: */
-#define EVD_DUE_ROOM   1u			/* async_room and ep_room */
-#define EVD_DUE_BROKEN 2u			/* the CQ failed: news for the async EVD */
-#define EVD_DUE_TRIGGER 4u			/* evd_trigger */
-#define EVD_DUE_UNREADY 8u			/* evd_unready */
-			bool late;		/* an event of an earlier arming may still come */
-			bool moderated;		/* the CQ was asked to fire after several */
-			unsigned char class;	/* enum evd_class; EVD_THRESHOLD is 0 */
+			unsigned due;	     /* what evd_unlock has to see to: */
+#define EVD_DUE_ROOM	1u		     /* async_room and ep_room */
+#define EVD_DUE_BROKEN	2u		     /* the CQ failed: news for the async EVD */
+#define EVD_DUE_TRIGGER 4u		     /* evd_trigger */
+#define EVD_DUE_UNREADY 8u		     /* evd_unready */
+			bool late;	     /* an event of an earlier arming may still come */
+			bool moderated;	     /* the CQ was asked to fire after several */
+			unsigned char class; /* enum evd_class; EVD_THRESHOLD is 0 */
 			bool unused;
 		};
-		uint64_t unsettled;	/* none of these: an arming is the CQ's alone */
+		uint64_t unsettled; /* none of these: an arming is the CQ's alone */
 	};
-	bool awake;			/* the waiter: it looks before it sleeps again */
-	bool may_return;		/* a notification event came since the decision to sleep */
-	bool news;			/* one entered the ring since the last look for the CNO */
-	bool armed;			/* the CQ, and no event of it was read since */
-	bool armed_narrow;		/* for solicited completions only */
-	unsigned char idle_arms;	/* since the channel was looked at */
-	DAT_COUNT need;			/* the waiter's threshold */
-	DAT_COUNT watched;		/* `wake` is to be raised once so many are pending; 0: never */
+	bool awake;		 /* the waiter: it looks before it sleeps again */
+	bool may_return;	 /* a notification event came since the decision to sleep */
+	bool news;		 /* one entered the ring since the last look for the CNO */
+	bool armed;		 /* the CQ, and no event of it was read since */
+	bool armed_narrow;	 /* for solicited completions only */
+	unsigned char idle_arms; /* since the channel was looked at */
+	DAT_COUNT need;		 /* the waiter's threshold */
+	/* `wake` is to be raised once so many are pending; 0: never */
+	DAT_COUNT watched;
 	DAT_EV_WAIT_POLICY policy;
-	struct wakefd wake;		/* raised by software events, set_unwaitable, signals, free */
-	atomic_int fd;			/* the consumer's, made when asked for; + 1 */
-	bool thread_reads;		/* the event thread reads the channel; `attaching` */
-	int channel;			/* that its CNO watches; -1: none; `attaching` */
-	struct wakefd left;		/* raised by a waiter that leaves a dying EVD */
-	struct dapl_cno *cno;		/* both locks; see cno.h */
-	TAILQ_ENTRY(dapl_evd) cno_link, ready_link;	/* the CNO's lock */
+	/* raised by software events, set_unwaitable, signals, free */
+	struct wakefd wake;
+	atomic_int fd;	      /* the consumer's, made when asked for; + 1 */
+	bool thread_reads;    /* the event thread reads the channel; `attaching` */
+	int channel;	      /* that its CNO watches; -1: none; `attaching` */
+	struct wakefd left;   /* raised by a waiter that leaves a dying EVD */
+	struct dapl_cno *cno; /* both locks; see cno.h */
+	TAILQ_ENTRY(dapl_evd) cno_link, ready_link; /* the CNO's lock */
 	struct evd_counters counters;
 	/* stream agreement; and `class` */
-	unsigned dto_streams;		/* request and recv streams attached */
-	unsigned other_streams;		/* connection, CR, async */
-	unsigned sets;			/* poll sets it is in */
+	unsigned dto_streams;	/* request and recv streams attached */
+	unsigned other_streams; /* connection, CR, async */
+	unsigned sets;		/* poll sets it is in */
 };
 
 static inline struct dapl_evd *evd_from(DAT_EVD_HANDLE handle)
@@ -109,7 +111,7 @@ static inline void evd_tally_locked(struct dapl_evd *evd, DAT_EVD_COUNTERS which
 }
 
 DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
-		      struct dapl_evd **evd);	/* published */
+		      struct dapl_evd **evd); /* published */
 /* Accepts a half-built one. Wakes a waiter and waits until it is out. */
 void evd_destroy(struct dapl_evd *evd);
 
@@ -128,7 +130,7 @@ bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event);
  */
 bool evd_drain(struct dapl_evd *evd);
 void evd_drain_locked(struct dapl_evd *evd);
-DAT_COUNT evd_count_locked(const struct dapl_evd *evd);	/* after a drain: the pending count */
+DAT_COUNT evd_count_locked(const struct dapl_evd *evd); /* after a drain: the pending count */
 /*
  * What a consumer's call takes: the next event, from the ring or straight from the CQ. false:
  * none.
@@ -166,9 +168,9 @@ void evd_rearm_locked(struct dapl_evd *evd);
 bool evd_fired_locked(struct dapl_evd *evd, bool *wake);
 /* Reads from the channel what is left of earlier armings. No EVD lock is held. */
 bool evd_collect(struct dapl_evd *evd);
-bool evd_may_have_fired_locked(struct dapl_evd *evd);	/* looks: evd_collect is worth it */
+bool evd_may_have_fired_locked(struct dapl_evd *evd); /* looks: evd_collect is worth it */
 DAT_RETURN evd_arm(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold);
-int evd_fd(struct dapl_evd *evd);			/* -1 with errno */
+int evd_fd(struct dapl_evd *evd); /* -1 with errno */
 /* A dequeue would return something, or tell of the EVD's end. Leaves `due` to the next evd_unlock. */
 bool evd_has_news(struct dapl_evd *evd);
 /* Uses up a signal. */
@@ -177,8 +179,8 @@ static inline bool evd_take_signal(struct dapl_evd *evd)
 	return wakefd_take_signal(&evd->wake);
 }
 
-void evd_discard_locked(struct dapl_evd *evd);	/* all that could be taken, SRQ slots given back */
-void evd_settle(struct dapl_evd *evd, unsigned due);	/* no EVD lock held */
+void evd_discard_locked(struct dapl_evd *evd); /* all that could be taken, SRQ slots given back */
+void evd_settle(struct dapl_evd *evd, unsigned due); /* no EVD lock held */
 
 /* Gives the lock back after anything that may have taken from the CQ or the ring. */
 static inline void evd_unlock(struct dapl_evd *evd)
@@ -194,7 +196,7 @@ static inline void evd_unlock(struct dapl_evd *evd)
 	evd_settle(evd, due);
 }
 
-void evd_broken(struct dapl_evd *evd);	/* its CQ overflowed: ERROR state, sleeper woken */
+void evd_broken(struct dapl_evd *evd); /* its CQ overflowed: ERROR state, sleeper woken */
 
 enum evd_stream { EVD_STREAM_REQUEST, EVD_STREAM_RECV, EVD_STREAM_SRQ_RECV, EVD_STREAM_OTHER };
 /*
@@ -203,7 +205,7 @@ enum evd_stream { EVD_STREAM_REQUEST, EVD_STREAM_RECV, EVD_STREAM_SRQ_RECV, EVD_
  */
 bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags);
 void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags);
-bool evd_join_set(struct dapl_evd *evd);	/* false: it is being freed */
+bool evd_join_set(struct dapl_evd *evd); /* false: it is being freed */
 void evd_leave_set(struct dapl_evd *evd);
 
 #endif

@@ -72,7 +72,7 @@ bool evd_may_have_fired_locked(struct dapl_evd *evd)
 	if (evd->armed && !evd->waiter)
 		evd_drain_locked(evd);
 	return evd->cq && (evd->late || (evd->armed && (!ib_cq_is_untouched(evd->cq) ||
-							 ++evd->idle_arms >= IDLE_ARMS)));
+							++evd->idle_arms >= IDLE_ARMS)));
 }
 
 /* One event for an arming; more if one was late. */
@@ -162,7 +162,7 @@ int evd_fd(struct dapl_evd *evd)
 	fd = fd_create(evd);
 	if (fd < 0 || atomic_compare_exchange_strong(&evd->fd, &have, fd + 1))
 		return fd;
-	close(fd);		/* another thread was first */
+	close(fd); /* another thread was first */
 	return have - 1;
 }
 
@@ -331,12 +331,14 @@ static __attribute__((noinline)) DAT_RETURN watch_again(struct dapl_evd *evd)
 	return watch(evd);
 }
 
-static inline __attribute__((always_inline))
-DAT_RETURN arm_either(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold)
+static inline __attribute__((always_inline)) DAT_RETURN arm_either(struct dapl_evd *evd,
+								   bool solicited,
+								   DAT_COUNT threshold)
 {
 	if (__builtin_expect(threshold != 1 || !lock_try(&evd->lock), 0))
 		return arm(evd, solicited, threshold);
-	if (__builtin_expect(!(evd->special | evd->unsettled) && ib_cq_store_is_empty(evd->cq), 1)) {
+	if (__builtin_expect(!(evd->special | evd->unsettled) && ib_cq_store_is_empty(evd->cq),
+			     1)) {
 		if (!evd->armed)
 			return solicited ? arm_and_watch(evd, true) : arm_for_all(evd);
 		if (is_armed_locked(evd, solicited) && ++evd->idle_arms < IDLE_ARMS)

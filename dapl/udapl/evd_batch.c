@@ -7,9 +7,10 @@
  * Plain successes of `ring`, the one that the EVD's last completion was of, in a row, from what was
  * polled: what is the same for all of them is done once.
  */
-static inline __attribute__((always_inline))
-DAT_COUNT take_run_of(struct dapl_evd *evd, struct dto_ring *ring, enum dto_side side, DAT_COUNT max,
-		      DAT_EVENT *events)
+static inline __attribute__((always_inline)) DAT_COUNT take_run_of(struct dapl_evd *evd,
+								   struct dto_ring *ring,
+								   enum dto_side side,
+								   DAT_COUNT max, DAT_EVENT *events)
 {
 	struct ib_cq_store *store = ib_cq_store(evd->cq);
 	uint32_t count = store->left < (uint32_t)max ? store->left : (uint32_t)max;
@@ -42,8 +43,8 @@ DAT_COUNT take_run_of(struct dapl_evd *evd, struct dto_ring *ring, enum dto_side
 	return (DAT_COUNT)count;
 }
 
-static __attribute__((noinline))
-DAT_COUNT take_run_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events)
+static __attribute__((noinline)) DAT_COUNT take_run_locked(struct dapl_evd *evd, DAT_COUNT max,
+							   DAT_EVENT *events)
 {
 	struct dto_ring *ring = evd->last_ring;
 
@@ -95,7 +96,7 @@ static DAT_RETURN dequeue_many_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_E
 	/* The one that says why there is none. */
 	if (evd->special)
 		return evd_dequeue_special_locked(evd, events);
-	return DAT_QUEUE_EMPTY;		/* no failure: without a class */
+	return DAT_QUEUE_EMPTY; /* no failure: without a class */
 }
 
 DAT_RETURN ext_evd_dequeue_n(DAT_HANDLE handle, va_list args)

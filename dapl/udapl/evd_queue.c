@@ -141,7 +141,7 @@ bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 	bool room, wake;
 
 	lock_take(&evd->lock);
-	if (evd->dying) {		/* nobody is left to tell */
+	if (evd->dying) { /* nobody is left to tell */
 		lock_give(&evd->lock);
 		return true;
 	}
@@ -247,7 +247,7 @@ DAT_RETURN evd_dequeue_special_locked(struct dapl_evd *evd, DAT_EVENT *event)
 	if (evd_take_locked(evd, event))
 		return DAT_SUCCESS;
 	if (!evd->broken)
-		return DAT_QUEUE_EMPTY;		/* no failure: without a class */
+		return DAT_QUEUE_EMPTY; /* no failure: without a class */
 	if (evd->due & EVD_DUE_BROKEN)
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 	return DAT_ERROR(DAT_INVALID_STATE, 0);
@@ -258,8 +258,8 @@ static __attribute__((noinline)) DAT_RETURN dequeue_special(struct dapl_evd *evd
 {
 	DAT_RETURN status = evd_dequeue_special_locked(evd, event);
 
-	evd_tally_locked(evd, status == DAT_SUCCESS ? DCNT_EVD_DEQUEUE_FOUND :
-						      DCNT_EVD_DEQUEUE_NOT_FOUND);
+	evd_tally_locked(evd, status == DAT_SUCCESS ? DCNT_EVD_DEQUEUE_FOUND
+						    : DCNT_EVD_DEQUEUE_NOT_FOUND);
 	evd_unlock(evd);
 	return status;
 }
@@ -285,7 +285,7 @@ DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		return dequeue_special(evd, event);
 	evd_tally_locked(evd, DCNT_EVD_DEQUEUE_NOT_FOUND);
 	lock_give(&evd->lock);
-	return DAT_QUEUE_EMPTY;		/* no failure: without a class */
+	return DAT_QUEUE_EMPTY; /* no failure: without a class */
 }
 
 void evd_discard_locked(struct dapl_evd *evd)

@@ -12,7 +12,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define LOOKS 32	/* between two at the clock and at all else that ends a wait */
+#define LOOKS 32 /* between two at the clock and at all else that ends a wait */
 
 /* One thread inside a wait that does not succeed at once; it owns the EVD's wait right. */
 struct waiter {
@@ -25,9 +25,10 @@ struct waiter {
 DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 {
 	if (threshold > 1 && evd->class != EVD_THRESHOLD)
-		return DAT_ERROR(DAT_INVALID_STATE, evd->class == EVD_UNSIGNALLED ?
-				 DAT_INVALID_STATE_EVD_CONFIG_NOTIFY :
-				 DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 evd->class == EVD_UNSIGNALLED
+					 ? DAT_INVALID_STATE_EVD_CONFIG_NOTIFY
+					 : DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
 	return DAT_SUCCESS;
 }
 
@@ -71,9 +72,9 @@ static DAT_RETURN look_locked(const struct waiter *self, DAT_EVENT *event, DAT_C
 		return take_first_locked(evd, event, more);
 	*more = evd_count_locked(evd);
 	if (over)
-		return DAT_TIMEOUT_EXPIRED;	/* no failure: without a class */
+		return DAT_TIMEOUT_EXPIRED; /* no failure: without a class */
 	if (evd_take_signal(evd))
-		return DAT_INTERRUPTED_CALL;	/* likewise */
+		return DAT_INTERRUPTED_CALL; /* likewise */
 	return WAIT_ON;
 }
 
@@ -116,7 +117,7 @@ static void read_events(struct waiter *self)
 	struct dapl_evd *evd = self->evd;
 
 	lock_take(&evd->lock);
-	evd->awake = true;		/* what is posted to this EVD need not wake it */
+	evd->awake = true; /* what is posted to this EVD need not wake it */
 	lock_give(&evd->lock);
 	if (ib_cm_read(evd->obj.ia->device))
 		return;
@@ -182,7 +183,7 @@ static DAT_RETURN doze_locked(struct waiter *self, DAT_COUNT *more)
 	if (error == EINTR) {
 		evd_drain_locked(evd);
 		*more = evd_count_locked(evd);
-		return DAT_INTERRUPTED_CALL;	/* no failure: without a class */
+		return DAT_INTERRUPTED_CALL; /* no failure: without a class */
 	}
 	return WAIT_ON;
 }
@@ -245,7 +246,7 @@ static DAT_RETURN sleep_locked(struct waiter *self, DAT_EVENT *event, DAT_COUNT 
 	struct dapl_evd *evd = self->evd;
 	DAT_RETURN status;
 
-	evd->may_return = true;		/* before the first sleep any event counts */
+	evd->may_return = true; /* before the first sleep any event counts */
 	status = spin_locked(self, event, more);
 	while (status == WAIT_ON) {
 		if (evd->cq && evd_arm_cq_locked(evd, false) != DAT_SUCCESS)
@@ -281,8 +282,8 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 	lock_take(&evd->lock);
 	status = check_locked(evd, threshold);
 	/* Under the lock: one that is being freed has no CQ any more. */
-	sleeper->fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1,
-					   .events = POLLIN };
+	sleeper->fds[1] =
+		(struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1, .events = POLLIN };
 	sleeper->count = evd->cq ? 2 : 1;
 	self.may_read = !evd->cq && evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG);
 	if (status == DAT_SUCCESS && sleeper->fds[0].fd < 0) {
@@ -293,7 +294,7 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 		evd->waiter = true;
 		evd->need = threshold;
 		status = sleep_locked(&self, event, more);
-		if (self.reads) {		/* the device may go as soon as this EVD is left */
+		if (self.reads) { /* the device may go as soon as this EVD is left */
 			lock_give(&evd->lock);
 			read_end(&self);
 			lock_take(&evd->lock);
@@ -329,7 +330,7 @@ static __attribute__((noinline)) DAT_RETURN wait_special(struct dapl_evd *evd, D
 		status = take_first_locked(evd, event, more);
 	} else if (!timeout) {
 		*more = evd_count_locked(evd);
-		status = DAT_TIMEOUT_EXPIRED;	/* no failure: without a class */
+		status = DAT_TIMEOUT_EXPIRED; /* no failure: without a class */
 	} else {
 		evd_unlock(evd);
 		return wait_slow(evd, timeout, threshold, event, more);
@@ -362,8 +363,8 @@ DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	lock_take(&evd->lock);
 	evd_tally_locked(evd, DCNT_EVD_WAIT);
 	/* One completion goes straight to the caller; what is behind it has to be counted. */
-	if (__builtin_expect(!evd->special, 1) && threshold == 1 &&
-	    ib_cq_store_is_empty(evd->cq) && evd_take_plain_locked(evd, event)) {
+	if (__builtin_expect(!evd->special, 1) && threshold == 1 && ib_cq_store_is_empty(evd->cq) &&
+	    evd_take_plain_locked(evd, event)) {
 		if (__builtin_expect(!ib_cq_was_last(evd->cq), 0))
 			return leave_with_more(evd, more);
 		*more = 0;

@@ -4,12 +4,15 @@
 #include "dapl/udapl/obj.h"
 
 struct operation {
-	enum obj_kind kind;		/* of the handle; OBJ_KINDS: the operation looks itself */
-	DAT_UINT32 subtype;		/* of another handle */
-	DAT_RETURN (*call)(DAT_HANDLE handle, va_list args);	/* NULL: no such operation */
+	enum obj_kind kind; /* of the handle; OBJ_KINDS: the operation looks itself */
+	DAT_UINT32 subtype; /* of another handle */
+	DAT_RETURN (*call)(DAT_HANDLE handle, va_list args); /* NULL: no such operation */
 };
 
-#define NONE { OBJ_KINDS, 0, NULL }
+#define NONE                       \
+	{                          \
+		OBJ_KINDS, 0, NULL \
+	}
 
 /* Of InfiniBand; what opens and what closes have bases of their own. */
 static const struct operation ib_operations[] = {
@@ -27,7 +30,7 @@ static const struct operation ib_operations[] = {
 };
 static const struct operation closing = { OBJ_IA, DAT_INVALID_HANDLE_IA, ext_close_query };
 
-#define EV(op) ((op) - DAT_EV_VERSION_OP)
+#define EV(op) ((op)-DAT_EV_VERSION_OP)
 
 static const struct operation ev_operations[] = {
 	[EV(DAT_EV_VERSION_OP)] = { OBJ_IA, DAT_INVALID_HANDLE1, ext_ev_version },
@@ -36,7 +39,8 @@ static const struct operation ev_operations[] = {
 	[EV(DAT_EVD_DEQUEUE_N_OP)] = { OBJ_EVD, DAT_INVALID_HANDLE_EVD_REQUEST, ext_evd_dequeue_n },
 	[EV(DAT_EVD_PENDING_OP)] = { OBJ_EVD, DAT_INVALID_HANDLE_EVD_REQUEST, ext_evd_pending },
 	[EV(DAT_EVD_SIGNAL_OP)] = { OBJ_EVD, DAT_INVALID_HANDLE_EVD_REQUEST, ext_evd_signal },
-	[EV(DAT_EVD_WAIT_POLICY_OP)] = { OBJ_EVD, DAT_INVALID_HANDLE_EVD_REQUEST, ext_evd_wait_policy },
+	[EV(DAT_EVD_WAIT_POLICY_OP)] = { OBJ_EVD, DAT_INVALID_HANDLE_EVD_REQUEST,
+					 ext_evd_wait_policy },
 	[EV(DAT_EVD_WAIT_POLICY_OP) + 1 ... EV(DAT_CNO_GET_FD_OP) - 1] = NONE,
 	[EV(DAT_CNO_GET_FD_OP)] = { OBJ_CNO, DAT_INVALID_HANDLE_CNO, ext_cno_get_fd },
 	[EV(DAT_CNO_ARM_OP)] = { OBJ_CNO, DAT_INVALID_HANDLE_CNO, ext_cno_arm },
@@ -67,8 +71,8 @@ bool ext_is_ours(DAT_HANDLE handle)
 }
 
 /* Of an object of another kind, or for none in particular; or there is no such operation. */
-static __attribute__((noinline))
-DAT_RETURN other(DAT_HANDLE handle, va_list args, const struct operation *operation)
+static __attribute__((noinline)) DAT_RETURN other(DAT_HANDLE handle, va_list args,
+						  const struct operation *operation)
 {
 	if (operation->kind != OBJ_KINDS)
 		return DAT_ERROR(DAT_INVALID_HANDLE, operation->subtype);
@@ -82,8 +86,8 @@ static inline DAT_RETURN call(DAT_HANDLE handle, va_list args, const struct oper
 	return other(handle, args, operation);
 }
 
-static __attribute__((noinline))
-DAT_RETURN ib_extensions(DAT_HANDLE handle, unsigned op, va_list args)
+static __attribute__((noinline)) DAT_RETURN ib_extensions(DAT_HANDLE handle, unsigned op,
+							  va_list args)
 {
 	if (__builtin_expect(op < ENTRIES(ib_operations), 1))
 		return call(handle, args, &ib_operations[op]);
@@ -92,8 +96,8 @@ DAT_RETURN ib_extensions(DAT_HANDLE handle, unsigned op, va_list args)
 	return op == DAT_IB_CLOSE_QUERY_OP ? call(handle, args, &closing) : dapl_not_implemented();
 }
 
-__attribute__((visibility("default")))
-DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+__attribute__((visibility("default"))) DAT_RETURN dapl_extensions(DAT_HANDLE handle,
+								  DAT_EXTENDED_OP op, va_list args)
 {
 	unsigned ev = (unsigned)op - DAT_EV_VERSION_OP;
 

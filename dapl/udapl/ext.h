@@ -18,7 +18,7 @@ DAT_RETURN ext_ud_cm_free(DAT_HANDLE ep, va_list args);
 DAT_RETURN ext_ud_ah_free(DAT_HANDLE ep, va_list args);
 DAT_RETURN ext_start_counters(DAT_HANDLE ia, va_list args);
 DAT_RETURN ext_stop_counters(DAT_HANDLE ia, va_list args);
-void ext_kernel_free(struct dapl_ia *ia);	/* what a start left in it */
+void ext_kernel_free(struct dapl_ia *ia); /* what a start left in it */
 /* of an IA, EP or EVD, which they find out themselves */
 DAT_RETURN ext_query_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN ext_print_counters(DAT_HANDLE handle, va_list args);
@@ -40,7 +40,7 @@ DAT_RETURN ext_cno_signal(DAT_HANDLE cno, va_list args);
 DAT_RETURN ext_cno_poll(DAT_HANDLE cno, va_list args);
 DAT_RETURN ext_cno_get_pollfds(DAT_HANDLE cno, va_list args);
 DAT_RETURN ext_trywait(DAT_HANDLE ia, va_list args);
-DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args);	/* of an IA, EVD or CNO */
+DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args); /* of an IA, EVD or CNO */
 DAT_RETURN ext_pset_create(DAT_HANDLE ia, va_list args);
 DAT_RETURN ext_pset_add(DAT_HANDLE pset, va_list args);
 DAT_RETURN ext_pset_del(DAT_HANDLE pset, va_list args);

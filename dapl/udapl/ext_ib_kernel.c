@@ -6,14 +6,14 @@
 #include "dapl/udapl/ia.h"
 
 #define GROUPS (DCNT_IA_DIAG + 1)
-#define NONE   (-1)		/* the IA counts that itself, or has no counter for it */
+#define NONE   (-1) /* the IA counts that itself, or has no counter for it */
 
 struct kernel_sample {
 	bool started[GROUPS];
 	uint64_t values[GROUPS][IB_KERNEL_MOST];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* samples of all IAs */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* samples of all IAs */
 
 /* Messages in the order of the kernel: req, mra, rej, rep, rtu, dreq, drep, lap, apr. */
 static const int cm_counters[IB_CM_KINDS][IB_KERNEL_CM_MESSAGES] = {

@@ -3,7 +3,7 @@
 #include "dapl/udapl/ep_post.h"
 #include "dapl/udapl/ext.h"
 
-#define ATOMIC_SIZE 8u		/* bytes, and alignment (InfiniBand, atomic operations) */
+#define ATOMIC_SIZE 8u /* bytes, and alignment (InfiniBand, atomic operations) */
 
 static DAT_RETURN post_atomic(struct ib_qp *qp, unsigned request, uint64_t wr_id,
 			      const struct ep_work *work)
@@ -67,8 +67,10 @@ DAT_RETURN ext_cmp_and_swap(DAT_HANDLE ep, va_list args)
 
 DAT_RETURN ext_rdma_write_immed(DAT_HANDLE handle, va_list args)
 {
-	struct ep_work work = { .op = IB_OP_WRITE_IMM, .operation = DAT_IB_DTO_RDMA_WRITE_IMMED,
-				.special = DTO_EXTENDED, .post = ep_work_post_word };
+	struct ep_work work = { .op = IB_OP_WRITE_IMM,
+				.operation = DAT_IB_DTO_RDMA_WRITE_IMMED,
+				.special = DTO_EXTENDED,
+				.post = ep_work_post_word };
 	const struct dapl_ep *ep = handle;
 	DAT_COUNT most = EP_ATTR(ep, max_rdma_write_iov);
 

@@ -17,8 +17,10 @@ static DAT_RETURN post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_
 
 DAT_RETURN ext_send_ud(DAT_HANDLE handle, va_list args)
 {
-	struct ep_work work = { .op = IB_OP_SEND, .operation = DAT_IB_DTO_SEND_UD,
-				.special = DTO_EXTENDED, .post = post_datagram };
+	struct ep_work work = { .op = IB_OP_SEND,
+				.operation = DAT_IB_DTO_SEND_UD,
+				.special = DTO_EXTENDED,
+				.post = post_datagram };
 	struct dapl_ep *ep = handle;
 	const DAT_IB_ADDR_HANDLE *to;
 

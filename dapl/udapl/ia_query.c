@@ -12,8 +12,8 @@
 
 #define PROVIDER_VERSION_MAJOR 2
 #define PROVIDER_VERSION_MINOR 0
-#define NAMED_MAX 32
-#define VALUE_MAX 64
+#define NAMED_MAX	       32
+#define VALUE_MAX	       64
 
 struct ia_strings {
 	DAT_NAMED_ATTR named[NAMED_MAX];
@@ -26,8 +26,8 @@ struct ia_strings {
  * ----
  */
 
-__attribute__((format(printf, 3, 4)))
-static void add(struct ia_strings *strings, const char *name, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add(struct ia_strings *strings, const char *name,
+						      const char *format, ...)
 {
 	char *value = strings->values[strings->count];
 	va_list args;
@@ -61,10 +61,10 @@ static void add_guid(struct ia_strings *strings, uint64_t guid)
 static void add_event_extension(struct ia_strings *strings, const struct dapl_ia *ia)
 {
 	static const char *const operations[] = {
-		DAT_EV_ATTR_EVD_GET_FD, DAT_EV_ATTR_EVD_ARM, DAT_EV_ATTR_EVD_DEQUEUE_N,
+		DAT_EV_ATTR_EVD_GET_FD, DAT_EV_ATTR_EVD_ARM,	DAT_EV_ATTR_EVD_DEQUEUE_N,
 		DAT_EV_ATTR_EVD_SIGNAL, DAT_EV_ATTR_CNO_GET_FD, DAT_EV_ATTR_CNO_ARM,
-		DAT_EV_ATTR_CNO_SIGNAL, DAT_EV_ATTR_CNO_POLL, DAT_EV_ATTR_CNO_POLLFDS,
-		DAT_EV_ATTR_TRYWAIT, DAT_EV_ATTR_POLL_SET, DAT_EV_ATTR_WAIT_MEM,
+		DAT_EV_ATTR_CNO_SIGNAL, DAT_EV_ATTR_CNO_POLL,	DAT_EV_ATTR_CNO_POLLFDS,
+		DAT_EV_ATTR_TRYWAIT,	DAT_EV_ATTR_POLL_SET,	DAT_EV_ATTR_WAIT_MEM,
 	};
 	char policy[SETTING_TEXT_MAX];
 	size_t i;
@@ -173,9 +173,8 @@ static void fill_ia(const struct dapl_ia *ia, DAT_IA_ATTR *out)
 /* The merge matrix is constant for consumers; whoever fills it writes around the qualifier. */
 static void fill_merging(DAT_PROVIDER_ATTR *out)
 {
-	DAT_BOOLEAN *cell = (DAT_BOOLEAN *)((char *)out +
-					    offsetof(DAT_PROVIDER_ATTR,
-						     evd_stream_merging_supported));
+	DAT_BOOLEAN *cell = (DAT_BOOLEAN *)((char *)out + offsetof(DAT_PROVIDER_ATTR,
+								   evd_stream_merging_supported));
 	size_t i;
 
 	for (i = 0; i < sizeof(out->evd_stream_merging_supported) / sizeof(*cell); i++)
@@ -192,9 +191,9 @@ static void fill_provider(const struct dapl_ia *ia, DAT_PROVIDER_ATTR *out)
 	out->provider_version_minor = PROVIDER_VERSION_MINOR;
 	out->dapl_version_major = DAT_VERSION_MAJOR;
 	out->dapl_version_minor = DAT_VERSION_MINOR;
-	out->lmr_mem_types_supported = (DAT_MEM_TYPE)((unsigned)DAT_MEM_TYPE_VIRTUAL |
-						      (unsigned)DAT_MEM_TYPE_LMR |
-						      (unsigned)DAT_MEM_TYPE_SHARED_VIRTUAL);
+	out->lmr_mem_types_supported =
+		(DAT_MEM_TYPE)((unsigned)DAT_MEM_TYPE_VIRTUAL | (unsigned)DAT_MEM_TYPE_LMR |
+			       (unsigned)DAT_MEM_TYPE_SHARED_VIRTUAL);
 	out->iov_ownership_on_return = DAT_IOV_CONSUMER;
 	out->dat_qos_supported = DAT_QOS_BEST_EFFORT;
 	out->completion_flags_supported =
@@ -210,10 +209,12 @@ static void fill_provider(const struct dapl_ia *ia, DAT_PROVIDER_ATTR *out)
 	out->pz_support = DAT_PZ_UNIQUE;
 	out->optimal_buffer_alignment = DAT_OPTIMAL_ALIGNMENT;
 	fill_merging(out);
-	out->rmr_scope_supported = attr->mw_type1 && attr->mw_type2 ? DAT_RMR_SCOPE_ANY :
-				   attr->mw_type1 ? DAT_RMR_SCOPE_PZ : DAT_RMR_SCOPE_EP;
+	out->rmr_scope_supported = attr->mw_type1 && attr->mw_type2 ? DAT_RMR_SCOPE_ANY
+				   : attr->mw_type1		    ? DAT_RMR_SCOPE_PZ
+								    : DAT_RMR_SCOPE_EP;
 	out->srq_supported = attr->max_srq > 0;
-	out->srq_watermarks_supported = attr->max_srq > 0;	/* the low one; that of an EP no device has */
+	/* the low one; that of an EP no device has */
+	out->srq_watermarks_supported = attr->max_srq > 0;
 	out->srq_ep_pz_difference_supported = attr->max_srq > 0;
 	out->srq_info_supported = attr->max_srq > 0;
 	/* RFC 5040: the sink of a read is written by the peer */

@@ -6,7 +6,7 @@
 #include "dapl/udapl/mem.h"
 #include "dapl/udapl/provider.h"
 
-#define PRIVILEGES_REMOTE \
+#define PRIVILEGES_REMOTE                                                                     \
 	((unsigned)DAT_MEM_PRIV_REMOTE_READ_FLAG | (unsigned)DAT_MEM_PRIV_REMOTE_WRITE_FLAG | \
 	 (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 #define PRIVILEGES_KNOWN ((unsigned)DAT_MEM_PRIV_ALL_FLAG | (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
@@ -100,11 +100,11 @@ static DAT_RETURN lmr_build(struct dapl_lmr *lmr, void *address, DAT_MEM_PRIV_FL
 }
 
 DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
-			   DAT_REGION_DESCRIPTION region,
-			   DAT_VLEN length, DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
-			   DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_handle,
-			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
-			   DAT_VLEN *registered_size, DAT_VADDR *registered_address)
+			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
+			   DAT_LMR_HANDLE *lmr_handle, DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_size,
+			   DAT_VADDR *registered_address)
 {
 	struct dapl_ia *ia = ia_from(ia_handle);
 	struct dapl_pz *pz = pz_from(pz_handle);
@@ -132,8 +132,12 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
 	lmr->pz = pz;
-	lmr->param = (DAT_LMR_PARAM){ .mem_type = type, .region_desc = region, .length = length,
-				      .pz_handle = pz, .mem_priv = privileges, .va_type = va_type };
+	lmr->param = (DAT_LMR_PARAM){ .mem_type = type,
+				      .region_desc = region,
+				      .length = length,
+				      .pz_handle = pz,
+				      .mem_priv = privileges,
+				      .va_type = va_type };
 	status = lmr_build(lmr, address, privileges);
 	if (status != DAT_SUCCESS) {
 		lmr_destroy(lmr);

@@ -7,16 +7,16 @@
 #include "util/lock.h"
 
 struct dapl_pz {
-	struct obj obj;			/* users: EPs, LMRs, RMRs, SRQs */
+	struct obj obj; /* users: EPs, LMRs, RMRs, SRQs */
 	struct ib_pd *pd;
 };
 
 struct dapl_lmr {
-	struct obj obj;			/* users: RMRs bound to it */
+	struct obj obj; /* users: RMRs bound to it */
 	struct dapl_pz *pz;
 	struct ib_mr *mr;
-	DAT_LMR_PARAM param;		/* what dat_lmr_query answers, but for the IA */
-	char cookie[DAT_LMR_COOKIE_SIZE];	/* of SHARED_VIRTUAL: the query points at it */
+	DAT_LMR_PARAM param;		  /* what dat_lmr_query answers, but for the IA */
+	char cookie[DAT_LMR_COOKIE_SIZE]; /* of SHARED_VIRTUAL: the query points at it */
 };
 
 /*
@@ -27,19 +27,19 @@ struct dapl_lmr {
 struct dapl_rmr {
 	struct obj obj;
 	/* these two outlive the object, for who comes late */
-	struct lock lock;		/* binds, renewals, free: one at a time */
-	uint64_t bound_by;		/* wr_id of the bind that led here, or 0; rmr_lock */
+	struct lock lock;  /* binds, renewals, free: one at a time */
+	uint64_t bound_by; /* wr_id of the bind that led here, or 0; rmr_lock */
 
 	struct dapl_pz *pz;
-	struct ib_mw *mw;		/* NULL: being freed; lock */
-	atomic_bool stale;		/* the window has to be made anew: nobody can unbind it */
-	DAT_RMR_PARAM param;		/* what dat_rmr_query answers, but for the IA; rmr_lock */
-	struct dapl_lmr *lmr;		/* bound to, and holding it; NULL: unbound; rmr_lock */
-	struct dapl_ep *ep;		/* bound through, with the scope of an EP; rmr_lock */
-	LIST_ENTRY(dapl_rmr) entry;	/* of ep->rmrs; rmr_lock */
+	struct ib_mw *mw;	    /* NULL: being freed; lock */
+	atomic_bool stale;	    /* the window has to be made anew: nobody can unbind it */
+	DAT_RMR_PARAM param;	    /* what dat_rmr_query answers, but for the IA; rmr_lock */
+	struct dapl_lmr *lmr;	    /* bound to, and holding it; NULL: unbound; rmr_lock */
+	struct dapl_ep *ep;	    /* bound through, with the scope of an EP; rmr_lock */
+	LIST_ENTRY(dapl_rmr) entry; /* of ep->rmrs; rmr_lock */
 };
 
-extern struct lock rmr_lock;		/* what RMRs are bound to; innermost but for the device */
+extern struct lock rmr_lock; /* what RMRs are bound to; innermost but for the device */
 
 static inline struct dapl_rmr *rmr_from(DAT_RMR_HANDLE handle)
 {

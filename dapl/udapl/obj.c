@@ -13,8 +13,8 @@
 
 /* Chunk k holds CHUNK_FIRST << k slots, so an index says its chunk by its highest bit. */
 #define CHUNK_FIRST_BITS 4
-#define CHUNK_FIRST (1u << CHUNK_FIRST_BITS)
-#define CHUNKS 16			/* 2^20 - 16 slots: what an index of dto_id can say */
+#define CHUNK_FIRST	 (1u << CHUNK_FIRST_BITS)
+#define CHUNKS		 16 /* 2^20 - 16 slots: what an index of dto_id can say */
 /*
  * So many others die before a slot is used anew: a thread that has looked at a handle and not gone
  * on yet is not overtaken by the slot's next life.
@@ -22,19 +22,20 @@
 #define DEAD_LEAST 1024u
 
 struct pool {
-	const size_t size;		/* of a slot */
-	const size_t keep;		/* bytes that a new life of the slot leaves as they are */
+	const size_t size; /* of a slot */
+	const size_t keep; /* bytes that a new life of the slot leaves as they are */
 	_Atomic(char *) chunks[CHUNKS];
-	pthread_mutex_t lock;		/* all below; innermost */
-	uint32_t used;			/* slots that have been in use at some time */
-	uint32_t end;			/* slots in chunks */
-	TAILQ_HEAD(, obj) queue;	/* freed slots, the longest dead first */
-	uint32_t dead;			/* in the queue */
+	pthread_mutex_t lock;	 /* all below; innermost */
+	uint32_t used;		 /* slots that have been in use at some time */
+	uint32_t end;		 /* slots in chunks */
+	TAILQ_HEAD(, obj) queue; /* freed slots, the longest dead first */
+	uint32_t dead;		 /* in the queue */
 };
 
-#define POOL(kind, size_, keep_) \
-	[kind] = { .size = ((size_) + 15) & ~(size_t)15, .keep = (keep_), \
-		   .lock = PTHREAD_MUTEX_INITIALIZER, \
+#define POOL(kind, size_, keep_)                         \
+	[kind] = { .size = ((size_) + 15) & ~(size_t)15, \
+		   .keep = (keep_),                      \
+		   .lock = PTHREAD_MUTEX_INITIALIZER,    \
 		   .queue = TAILQ_HEAD_INITIALIZER(pools[kind].queue) }
 
 static struct pool pools[OBJ_KINDS] = {
@@ -57,7 +58,7 @@ static struct pool pools[OBJ_KINDS] = {
 };
 
 _Static_assert(offsetof(struct dapl_srq, lock) == sizeof(struct obj) &&
-	       offsetof(struct dapl_cno, lock) == sizeof(struct obj),
+		       offsetof(struct dapl_cno, lock) == sizeof(struct obj),
 	       "what survives follows the header");
 
 static unsigned chunk_of(uint32_t index)

@@ -11,14 +11,26 @@
 
 enum obj_kind {
 	OBJ_FREE,
-	OBJ_IA, OBJ_PZ, OBJ_LMR, OBJ_RMR, OBJ_EVD, OBJ_CNO, OBJ_EP, OBJ_SRQ, OBJ_PSP, OBJ_RSP,
-	OBJ_CSP, OBJ_CR, OBJ_PSET, OBJ_UD_PEER,
+	OBJ_IA,
+	OBJ_PZ,
+	OBJ_LMR,
+	OBJ_RMR,
+	OBJ_EVD,
+	OBJ_CNO,
+	OBJ_EP,
+	OBJ_SRQ,
+	OBJ_PSP,
+	OBJ_RSP,
+	OBJ_CSP,
+	OBJ_CR,
+	OBJ_PSET,
+	OBJ_UD_PEER,
 	OBJ_KINDS
 };
 
 struct dapl_ia;
 
-#define OBJ_RETIRED (INT32_MIN / 2)	/* plus the calls that have not noticed yet */
+#define OBJ_RETIRED (INT32_MIN / 2) /* plus the calls that have not noticed yet */
 
 /*
  * First member of every object. Objects come from pools that are stable by kind: a freed slot goes
@@ -27,14 +39,14 @@ struct dapl_ia;
  * old object.
  */
 struct obj {
-	const struct dat_provider *provider;	/* first: libdat dispatches through it */
-	_Atomic uint32_t kind;			/* enum obj_kind; released last at creation */
-	uint32_t index;				/* of the slot in its pool; constant */
-	_Atomic uint32_t generation;		/* grows with each use, and each QP of an EP */
-	atomic_int users;			/* objects that refer to it; negative: retired */
-	DAT_CONTEXT context;			/* the consumer's; guarded by nothing */
+	const struct dat_provider *provider; /* first: libdat dispatches through it */
+	_Atomic uint32_t kind;		     /* enum obj_kind; released last at creation */
+	uint32_t index;			     /* of the slot in its pool; constant */
+	_Atomic uint32_t generation;	     /* grows with each use, and each QP of an EP */
+	atomic_int users;		     /* objects that refer to it; negative: retired */
+	DAT_CONTEXT context;		     /* the consumer's; guarded by nothing */
 	struct dapl_ia *ia;
-	TAILQ_ENTRY(obj) link;			/* ia->objects[kind] (ia->lock) or pool's queue */
+	TAILQ_ENTRY(obj) link; /* ia->objects[kind] (ia->lock) or pool's queue */
 };
 
 /*
@@ -52,8 +64,8 @@ void obj_publish(struct obj *obj, enum obj_kind kind);
 void obj_hide(struct obj *obj, enum obj_kind kind);
 /* The same, and gives the slot back. Published, hidden or neither. */
 void obj_free(struct obj *obj, enum obj_kind kind);
-void *obj_at(enum obj_kind kind, uint32_t index);	/* slot by index, used or free; lock-free */
-void obj_pools_free(void);			/* at unload; nothing may be in use */
+void *obj_at(enum obj_kind kind, uint32_t index); /* slot by index, used or free; lock-free */
+void obj_pools_free(void);			  /* at unload; nothing may be in use */
 
 /*
  * For the handle that a call was dispatched through: libdat has read its first word, so the second

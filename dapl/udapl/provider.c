@@ -106,10 +106,10 @@ static const DAT_PROVIDER table = {
  */
 struct name {
 	SLIST_ENTRY(name) entry;
-	DAT_PROVIDER table;		/* of this name; device_name is `text` */
+	DAT_PROVIDER table; /* of this name; device_name is `text` */
 	char text[DAT_NAME_MAX_LENGTH];
 	char *params;
-	DAT_BOOLEAN thread_safe;	/* as the registry lists it */
+	DAT_BOOLEAN thread_safe; /* as the registry lists it */
 	bool registered;
 };
 

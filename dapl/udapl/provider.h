@@ -72,8 +72,8 @@ DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR remote, DAT_CONN
 			   DAT_CONNECT_FLAGS flags);
 DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
 			       DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos);
-DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR remote,
-				  DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data);
+DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR remote, DAT_TIMEOUT timeout,
+				  DAT_COUNT size, const DAT_PVOID data);
 DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
 DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE ep);
 DAT_RETURN dapl_ep_free(DAT_EP_HANDLE ep);

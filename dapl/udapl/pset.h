@@ -11,13 +11,13 @@ struct dapl_evd;
 
 struct dapl_pset {
 	struct obj obj;
-	pthread_mutex_t lock;		/* all below; locks of EVDs are inside it */
-	struct dapl_evd **evds;		/* each held by evd_join_set */
+	pthread_mutex_t lock;	/* all below; locks of EVDs are inside it */
+	struct dapl_evd **evds; /* each held by evd_join_set */
 	uint32_t count, room;
-	uint32_t next;			/* where the next poll begins */
+	uint32_t next; /* where the next poll begins */
 };
 
-void pset_destroy(struct dapl_pset *pset);	/* abrupt close: with what is in it */
+void pset_destroy(struct dapl_pset *pset); /* abrupt close: with what is in it */
 
 /* Up to `max` EVDs that have news, of the CNO or poll set; its lock is held. */
 typedef DAT_COUNT poll_once(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *evds);

@@ -7,8 +7,8 @@
 #define ANY_FIRST 1024u
 #define ANY_COUNT (65536u - ANY_FIRST)
 
-static DAT_RETURN psp_check(struct dapl_ia *ia, bool has_qual, struct dapl_evd *evd, DAT_PSP_FLAGS flags,
-			    const DAT_PSP_HANDLE *handle)
+static DAT_RETURN psp_check(struct dapl_ia *ia, bool has_qual, struct dapl_evd *evd,
+			    DAT_PSP_FLAGS flags, const DAT_PSP_HANDLE *handle)
 {
 	if (!ia)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);

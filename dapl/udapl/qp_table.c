@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "dapl/udapl/ep.h"
 
-#define BITS 8
+#define BITS   8
 #define FANOUT (1u << BITS)
 
 /*
@@ -19,7 +19,7 @@ struct branch {
 
 struct qp_table {
 	_Atomic(struct branch *) branches[FANOUT];
-	pthread_mutex_t lock;		/* writers; innermost */
+	pthread_mutex_t lock; /* writers; innermost */
 };
 
 static unsigned part(uint32_t qp_num, unsigned level)
@@ -33,10 +33,11 @@ static unsigned part(uint32_t qp_num, unsigned level)
  */
 static _Atomic(struct dapl_ep *) *place(struct qp_table *table, uint32_t qp_num)
 {
-	struct branch *branch = atomic_load_explicit(&table->branches[part(qp_num, 2)],
-						     memory_order_acquire);
+	struct branch *branch =
+		atomic_load_explicit(&table->branches[part(qp_num, 2)], memory_order_acquire);
 	struct leaf *leaf = branch ? atomic_load_explicit(&branch->leaves[part(qp_num, 1)],
-							  memory_order_acquire) : NULL;
+							  memory_order_acquire)
+				   : NULL;
 
 	return leaf ? &leaf->eps[part(qp_num, 0)] : NULL;
 }

@@ -10,7 +10,7 @@
 
 struct binding {
 	struct dapl_rmr *rmr;
-	struct dapl_lmr *lmr;		/* NULL: unbind */
+	struct dapl_lmr *lmr; /* NULL: unbind */
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 	DAT_VA_TYPE va_type;
@@ -63,10 +63,11 @@ static DAT_RETURN post_locked(struct dapl_ep *ep, const struct binding *new, uin
 	struct dto_ring *ring = &ep->request;
 	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
 	struct dto_slot *slot = &ring->slots[posted & ring->mask];
-	struct ib_bind bind = { .mw = rmr->mw, .mr = new->lmr ? new->lmr->mr : NULL,
+	struct ib_bind bind = { .mw = rmr->mw,
+				.mr = new->lmr ? new->lmr->mr : NULL,
 				.address = new->triplet.virtual_address,
 				.length = new->triplet.segment_length,
-				.privileges = (uint32_t)new->privileges,
+				.privileges = (uint32_t) new->privileges,
 				.zero_based = new->va_type == DAT_VA_TYPE_ZB };
 	unsigned flags = request_begin(ring, posted, IB_OP_BIND, operation, rmr->obj.index,
 				       new->cookie, new->flags);
@@ -78,7 +79,7 @@ static DAT_RETURN post_locked(struct dapl_ep *ep, const struct binding *new, uin
 		status = ib_post_bind(ep->qp, flags, *id, &bind, key);
 	else if (rmr->lmr)
 		status = ib_post_invalidate(ep->qp, flags, *id, rmr->param.rmr_context);
-	else	/* nothing to end: a write of nothing completes in its place */
+	else /* nothing to end: a write of nothing completes in its place */
 		status = ib_post_send(ep->qp, IB_OP_WRITE | flags, *id, NULL, 0, &nowhere);
 	return request_end(ep, posted, status);
 }
@@ -160,8 +161,11 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	struct dapl_ep *ep = ep_from(ep_handle);
-	struct binding new = { .rmr = rmr_from(rmr_handle), .privileges = privileges,
-			       .va_type = va_type, .cookie = cookie, .flags = flags };
+	struct binding new = { .rmr = rmr_from(rmr_handle),
+			       .privileges = privileges,
+			       .va_type = va_type,
+			       .cookie = cookie,
+			       .flags = flags };
 	uint32_t key = 0;
 	DAT_RETURN status;
 

@@ -16,17 +16,17 @@
  * holds no lock; `leave` then gives up what it holds besides.
  */
 struct sleeper {
-	uint64_t deadline;		/* computed once; CLOCK_NEVER */
+	uint64_t deadline; /* computed once; CLOCK_NEVER */
 	void (*leave)(void *arg);
 	void *arg;
-	int cancel_state;		/* the consumer's */
+	int cancel_state; /* the consumer's */
 	nfds_t count;
 	struct pollfd fds[2];
 };
 
 void sleep_begin(struct sleeper *self, DAT_TIMEOUT timeout);
 void sleep_end(const struct sleeper *self);
-bool sleep_is_over(const struct sleeper *self);	/* the deadline has passed */
+bool sleep_is_over(const struct sleeper *self); /* the deadline has passed */
 /* Until a descriptor is ready, the deadline, or a signal. 0, or errno: EINTR for a signal. */
 int sleep_on(struct sleeper *self);
 

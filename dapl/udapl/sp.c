@@ -51,8 +51,7 @@ DAT_RETURN sp_listen(struct dapl_sp *sp, uint16_t port, DAT_HANDLE *handle)
 	}
 	ia_count(sp->obj.ia, DCNT_IA_CM_LISTEN);
 	if (sp->kind != OBJ_CSP)
-		ia_count(sp->obj.ia, sp->kind == OBJ_PSP ? DCNT_IA_PSP_CREATE :
-							   DCNT_IA_RSP_CREATE);
+		ia_count(sp->obj.ia, sp->kind == OBJ_PSP ? DCNT_IA_PSP_CREATE : DCNT_IA_RSP_CREATE);
 	return DAT_SUCCESS;
 }
 
@@ -146,8 +145,7 @@ static void drop(struct dapl_cr *cr)
 		ep_destroy(made);
 }
 
-void sp_request_upcall(void *listener_owner, struct ib_conn *conn,
-		       const struct ib_request *request)
+void sp_request_upcall(void *listener_owner, struct ib_conn *conn, const struct ib_request *request)
 {
 	struct dapl_sp *sp = listener_owner;
 	bool refused = sp->taken || (request->datagrams && comes_with_ep(sp));
@@ -156,8 +154,9 @@ void sp_request_upcall(void *listener_owner, struct ib_conn *conn,
 
 	if (!cr) {
 		log_at(LOG_NOTE, "service point %p: a request is refused: %s", (void *)sp,
-		       sp->taken ? "it had its one" :
-		       refused ? "its endpoints are those of connections" : "no memory");
+		       sp->taken ? "it had its one"
+		       : refused ? "its endpoints are those of connections"
+				 : "no memory");
 		ib_conn_destroy(conn);
 		return;
 	}
@@ -170,7 +169,9 @@ void sp_request_upcall(void *listener_owner, struct ib_conn *conn,
 		sp->taken = sp->kind == OBJ_RSP;
 		return;
 	}
-	log_at(LOG_WARN, "service point %p: no room for a request in evd %p, or no endpoint for "
-	       "it; it is refused", (void *)sp, (void *)sp->evd);
+	log_at(LOG_WARN,
+	       "service point %p: no room for a request in evd %p, or no endpoint for "
+	       "it; it is refused",
+	       (void *)sp, (void *)sp->evd);
 	drop(cr);
 }

@@ -145,8 +145,9 @@ static DAT_RETURN post_locked(struct dapl_srq *srq, const DAT_LMR_TRIPLET *segme
 	DAT_RETURN status;
 
 	if (srq->state != DAT_SRQ_STATE_OPERATIONAL)
-		return DAT_ERROR(DAT_INVALID_STATE, srq->state == DAT_SRQ_STATE_SHUTDOWN ?
-				 DAT_INVALID_STATE_SRQ_SHUTDOWN : DAT_INVALID_STATE_SRQ_ERROR);
+		return DAT_ERROR(DAT_INVALID_STATE, srq->state == DAT_SRQ_STATE_SHUTDOWN
+							    ? DAT_INVALID_STATE_SRQ_SHUTDOWN
+							    : DAT_INVALID_STATE_SRQ_ERROR);
 	if (srq->outstanding >= (uint32_t)srq->attr.max_recv_dtos)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	/* The one given back last is in the cache. */

@@ -8,23 +8,23 @@
 #include "util/lock.h"
 
 struct dapl_srq {
-	struct obj obj;			/* users: EPs */
-	struct lock lock;		/* inside EVD locks; survives the object, see obj_new */
+	struct obj obj;	  /* users: EPs */
+	struct lock lock; /* inside EVD locks; survives the object, see obj_new */
 	struct dapl_pz *pz;
 	struct ib_srq *srq;
-	DAT_SRQ_STATE state;		/* lock */
-	DAT_SRQ_ATTR attr;		/* as granted; lock */
-	struct dto_slot *slots;		/* constant, like their number */
+	DAT_SRQ_STATE state;	/* lock */
+	DAT_SRQ_ATTR attr;	/* as granted; lock */
+	struct dto_slot *slots; /* constant, like their number */
 	uint32_t slots_end;
-	uint32_t *free_slots;		/* stack: completions come out of order; lock, as below */
+	uint32_t *free_slots; /* stack: completions come out of order; lock, as below */
 	uint32_t free_count;
-	uint32_t fresh;			/* the first slot that was never used */
-	uint32_t outstanding;		/* posted, and the event not yet taken */
-	uint32_t ready;			/* of these: completed into events */
+	uint32_t fresh;	      /* the first slot that was never used */
+	uint32_t outstanding; /* posted, and the event not yet taken */
+	uint32_t ready;	      /* of these: completed into events */
 	struct srq_watch {
-		bool armed;		/* the event of attr.low_watermark is still to come */
-		bool asked;		/* the device may have a word to say */
-		bool doubtful;		/* its next word may be about a watermark of before */
+		bool armed;    /* the event of attr.low_watermark is still to come */
+		bool asked;    /* the device may have a word to say */
+		bool doubtful; /* its next word may be about a watermark of before */
 	} watch;
 };
 
@@ -37,7 +37,7 @@ static inline struct dapl_srq *srq_from(DAT_SRQ_HANDLE handle)
  * Slots are named by dto_id: an event may outlive the SRQ. One whose completion was queued as an
  * event is ready, and stays outstanding until the consumer took the event.
  */
-struct dapl_srq *srq_from_id(uint64_t id);	/* NULL: gone */
+struct dapl_srq *srq_from_id(uint64_t id); /* NULL: gone */
 void srq_slot_ready(uint64_t id);
 void srq_slot_return(uint64_t id, bool was_ready);
 /* Completions in the CQs of its EPs become events, so that the counts are those of this moment. */
@@ -47,7 +47,7 @@ void srq_limit_reached(struct dapl_srq *srq);
 /* E(INVALID_HANDLE, SRQ), SRQ_SHUTDOWN or SRQ_ERROR, or a reference taken for a new EP. */
 DAT_RETURN srq_attach(struct dapl_srq *srq);
 void srq_detach(struct dapl_srq *srq);
-void srq_failed(struct dapl_srq *srq);				/* the device reported SRQ_ERR */
+void srq_failed(struct dapl_srq *srq); /* the device reported SRQ_ERR */
 /* Abrupt close, its EPs gone: freed whatever the device says. */
 void srq_abandon(struct dapl_srq *srq);
 

@@ -44,8 +44,8 @@ DAT_RETURN ext_trywait(DAT_HANDLE ia, va_list args)
 	if (i == count) {
 		status = DAT_SUCCESS;
 		for (i = 0; i < count && status == DAT_SUCCESS; i++)
-			status = evd_from(handles[i]) ? evd_arm(handles[i], false, 1) :
-							cno_arm(handles[i], false);
+			status = evd_from(handles[i]) ? evd_arm(handles[i], false, 1)
+						      : cno_arm(handles[i], false);
 		i--;
 	}
 	if (status != DAT_SUCCESS && busy)

@@ -9,12 +9,12 @@
 #include "util/wait_word.h"
 
 /* Events are noticed within the first while the thread looks, within the last once it sleeps. */
-#define ROUND (50 * NSEC_PER_USEC)
+#define ROUND	(50 * NSEC_PER_USEC)
 #define LOOKING (200 * NSEC_PER_USEC)
-#define NAP (100 * NSEC_PER_USEC)
+#define NAP	(100 * NSEC_PER_USEC)
 
 struct word_wait {
-	struct dapl_evd *evd;		/* one of these, or none */
+	struct dapl_evd *evd; /* one of these, or none */
 	struct dapl_cno *cno;
 	const volatile DAT_UINT64 *addr;
 	DAT_UINT64 mask, old;
@@ -103,8 +103,8 @@ static DAT_RETURN nap(const struct word_wait *wait)
 	if (wait->deadline < now + NAP)
 		time.tv_nsec = wait->deadline > now ? (long)(wait->deadline - now) : 0;
 	/* no failure: without a class */
-	return clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL) == EINTR ? DAT_INTERRUPTED_CALL :
-									   WAIT_ON;
+	return clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL) == EINTR ? DAT_INTERRUPTED_CALL
+									 : WAIT_ON;
 }
 
 static DAT_RETURN wait_for_word(const struct word_wait *wait)
@@ -128,8 +128,10 @@ static DAT_RETURN wait_for_word(const struct word_wait *wait)
 
 DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args)
 {
-	struct word_wait wait = { .evd = evd_from(handle), .cno = cno_from(handle),
-				  .begin = clock_now(), .deadline = CLOCK_NEVER };
+	struct word_wait wait = { .evd = evd_from(handle),
+				  .cno = cno_from(handle),
+				  .begin = clock_now(),
+				  .deadline = CLOCK_NEVER };
 	DAT_TIMEOUT timeout;
 
 	wait.addr = va_arg(args, const volatile DAT_UINT64 *);

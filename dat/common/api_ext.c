@@ -17,7 +17,7 @@ struct ext_open {
 	struct reg_hold hold;
 };
 
-static LIST_HEAD(, ext_open) ext_opens = LIST_HEAD_INITIALIZER(ext_opens);	/* registry lock */
+static LIST_HEAD(, ext_open) ext_opens = LIST_HEAD_INITIALIZER(ext_opens); /* registry lock */
 
 static bool op_in_range(DAT_EXTENDED_OP op, int base)
 {
@@ -140,8 +140,9 @@ static inline DAT_HANDLE_EXTENDEDOP_FUNC ext_function(DAT_HANDLE handle, DAT_EXT
 	const DAT_PROVIDER *provider = provider_of(handle);
 
 	if (__builtin_expect(ia_provider_is_known(provider) &&
-			     !op_in_range(op, DAT_OPEN_EXTENSION_BASE) &&
-			     !op_in_range(op, DAT_CLOSE_EXTENSION_BASE), 1))
+				     !op_in_range(op, DAT_OPEN_EXTENSION_BASE) &&
+				     !op_in_range(op, DAT_CLOSE_EXTENSION_BASE),
+			     1))
 		return provider->handle_extendedop_func;
 	return ext_op;
 }

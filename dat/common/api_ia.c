@@ -42,7 +42,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 	DAT_RETURN ret;
 
 	if (ia_handle)
-		*ia_handle = DAT_HANDLE_NULL;	/* what every failure leaves behind */
+		*ia_handle = DAT_HANDLE_NULL; /* what every failure leaves behind */
 	if (!name_is_valid(name))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
 	if (!ia_handle)

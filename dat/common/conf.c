@@ -3,13 +3,13 @@
 #include "dat/common/reg.h"
 #include "util/log.h"
 
-#define CONF_FIELDS	8	/* the last, platform_params, may be left out */
-#define CONF_FIELD_MAX	4096
+#define CONF_FIELDS    8 /* the last, platform_params, may be left out */
+#define CONF_FIELD_MAX 4096
 
 struct line {
 	const char *source;
 	unsigned number;
-	char *at, *end;			/* what is not yet read */
+	char *at, *end; /* what is not yet read */
 	char *field[CONF_FIELDS];
 	unsigned count;
 };

@@ -11,7 +11,7 @@
 #define SYSCONFDIR "/etc"
 #endif
 
-#define CONF_FILE_MAX (16u << 20)	/* a device or an endless pipe must not take all memory */
+#define CONF_FILE_MAX (16u << 20) /* a device or an endless pipe must not take all memory */
 
 /*
  * What a machine without any dat.conf has: the software device, and the first InfiniBand interface.

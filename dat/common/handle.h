@@ -10,19 +10,19 @@
 
 struct ia_slot {
 	atomic_uint state;
-	_Atomic(DAT_IA_HANDLE) object;	/* the provider's */
-	const DAT_PROVIDER *provider;	/* this and the rest: constant while the slot is live */
+	_Atomic(DAT_IA_HANDLE) object; /* the provider's */
+	const DAT_PROVIDER *provider;  /* this and the rest: constant while the slot is live */
 	DAT_EXTENSION extension;
 	struct reg_hold hold;
 };
 
 bool ia_insert(DAT_IA_HANDLE object, DAT_EXTENSION extension, const struct reg_hold *hold,
-	       DAT_IA_HANDLE *handle);		/* false: the table is full */
-struct ia_slot *ia_acquire(DAT_IA_HANDLE handle);	/* NULL unless live; a close waits */
-struct ia_slot *ia_acquire_named(const char *name);	/* any open IA of this name */
+	       DAT_IA_HANDLE *handle);		    /* false: the table is full */
+struct ia_slot *ia_acquire(DAT_IA_HANDLE handle);   /* NULL unless live; a close waits */
+struct ia_slot *ia_acquire_named(const char *name); /* any open IA of this name */
 void ia_release(struct ia_slot *ia);
-struct ia_slot *ia_retire(DAT_IA_HANDLE handle);	/* waits for all users */
-void ia_revive(struct ia_slot *ia);			/* the close failed */
+struct ia_slot *ia_retire(DAT_IA_HANDLE handle); /* waits for all users */
+void ia_revive(struct ia_slot *ia);		 /* the close failed */
 void ia_remove(struct ia_slot *ia);
 /*
  * The last providers that were found to have an IA with extensions: spares the search, and its lock,
@@ -36,7 +36,9 @@ static inline bool ia_provider_is_known(const DAT_PROVIDER *provider)
 {
 	unsigned i;
 
-	if (__builtin_expect(provider == atomic_load_explicit(&ia_extended[0], memory_order_relaxed), 1))
+	if (__builtin_expect(provider ==
+				     atomic_load_explicit(&ia_extended[0], memory_order_relaxed),
+			     1))
 		return true;
 	for (i = 1; i < IA_EXTENDED; i++)
 		if (provider == atomic_load_explicit(&ia_extended[i], memory_order_relaxed))
@@ -44,7 +46,7 @@ static inline bool ia_provider_is_known(const DAT_PROVIDER *provider)
 	return false;
 }
 
-bool ia_provider_extends(const DAT_PROVIDER *provider);	/* has an IA open that reports extensions */
+bool ia_provider_extends(const DAT_PROVIDER *provider); /* has an IA open that reports extensions */
 bool ia_none_live_locked(void);
 void ia_table_free_locked(void);
 void ia_fork_locked(void);

@@ -15,11 +15,11 @@
 
 static struct ia_slot first_chunk[CHUNK];
 static _Atomic(struct ia_slot *) chunks[IA_INDEX_END / CHUNK] = { first_chunk };
-static uintptr_t last;			/* index last given out; registry lock */
+static uintptr_t last; /* index last given out; registry lock */
 
 #define NOBODY ((const DAT_PROVIDER *)(const void *)ia_extended)
 _Atomic(const DAT_PROVIDER *) ia_extended[IA_EXTENDED] = { [0 ... IA_EXTENDED - 1] = NOBODY };
-static unsigned extended_next;		/* registry lock */
+static unsigned extended_next; /* registry lock */
 
 /* NULL beyond the table. Slot 0 is never live: its handle would be DAT_HANDLE_NULL. */
 static struct ia_slot *slot_at(uintptr_t index)
@@ -127,7 +127,7 @@ struct ia_slot *ia_retire(DAT_IA_HANDLE handle)
 	before = atomic_fetch_or_explicit(&slot->state, SLOT_RETIRING, memory_order_relaxed);
 	ia_release(slot);
 	if (before & SLOT_RETIRING)
-		return NULL;		/* another thread is closing it */
+		return NULL; /* another thread is closing it */
 	reg_lock();
 	/* acquire: what the calls did that have left */
 	while (atomic_load_explicit(&slot->state, memory_order_acquire) & SLOT_USERS)
@@ -175,7 +175,7 @@ struct ia_slot *ia_acquire_named(const char *name)
 	struct ia_slot *slot;
 	uintptr_t index = 0;
 
-	reg_lock();		/* none is freed, and its hold stays what it is, meanwhile */
+	reg_lock(); /* none is freed, and its hold stays what it is, meanwhile */
 	while ((slot = next_live(&index)))
 		if (!strcmp(slot->hold.dr->info.ia_name, name) && slot_hold(slot))
 			break;

@@ -8,7 +8,7 @@ enum life { LIFE_NEW, LIFE_READY, LIFE_GONE };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static enum life life;		/* registry lock */
+static enum life life; /* registry lock */
 static struct turn reading;
 
 void reg_lock(void)

@@ -108,7 +108,7 @@ static void record_unload_locked(struct sr_record *rec)
 	void *dl;
 
 	if (!turn_take_locked(&rec->key->turn))
-		return;		/* in its own initialisation, which looks at refs afterwards */
+		return; /* in its own initialisation, which looks at refs afterwards */
 	nested = !turn_take_locked(&rec->lib->turn);
 	if (!rec->refs && rec->dl) {
 		dl = rec->dl;
@@ -164,7 +164,7 @@ static DAT_RETURN entry_get_locked(const DAT_PROVIDER_INFO *wanted, struct dr_en
 		key = sr_find_locked(best);
 		turn = turn_of(entry, key);
 		if (turn && turn_is_mine_locked(turn))
-			break;		/* a provider that opens itself in its init or fini */
+			break; /* a provider that opens itself in its init or fini */
 		if (turn && turn->taken) {
 			reg_wait_locked();
 			continue;
@@ -177,7 +177,7 @@ static DAT_RETURN entry_get_locked(const DAT_PROVIDER_INFO *wanted, struct dr_en
 			*found = entry;
 			return DAT_SUCCESS;
 		}
-		tried = true;	/* but the program itself may have registered it meanwhile */
+		tried = true; /* but the program itself may have registered it meanwhile */
 	}
 	return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 }

@@ -23,10 +23,10 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *other);
 #pragma GCC visibility pop
 
 /* The bits of DAT_DBG_TYPE. */
-#define REG_LOG_ERROR    0x01u
-#define REG_LOG_GENERIC  0x02u
-#define REG_LOG_STATIC   0x04u
-#define REG_LOG_DYNAMIC  0x08u
+#define REG_LOG_ERROR	 0x01u
+#define REG_LOG_GENERIC	 0x02u
+#define REG_LOG_STATIC	 0x04u
+#define REG_LOG_DYNAMIC	 0x08u
 #define REG_LOG_PROVIDER 0x10u
 #define REG_LOG_CONSUMER 0x20u
 
@@ -56,11 +56,11 @@ bool reg_is_gone(void);
 
 /* The right to do alone what must be done without the lock. */
 struct turn {
-	bool taken;		/* registry lock; `by` too */
+	bool taken; /* registry lock; `by` too */
 	pthread_t by;
 };
 
-bool turn_take_locked(struct turn *turn);	/* waits; false: this thread has it already */
+bool turn_take_locked(struct turn *turn); /* waits; false: this thread has it already */
 void turn_give_locked(struct turn *turn);
 bool turn_is_mine_locked(const struct turn *turn);
 
@@ -73,7 +73,7 @@ struct conf_record {
 
 struct conf_sink {
 	void (*keep)(void *arg, const struct conf_record *record);
-	void (*opened)(void *arg, const char *source);	/* may be NULL; before the first record */
+	void (*opened)(void *arg, const char *source); /* may be NULL; before the first record */
 	void *arg;
 };
 
@@ -95,7 +95,7 @@ void conf_load_usual(const struct conf_sink *sink);
  */
 struct sr_lib {
 	TAILQ_ENTRY(sr_lib) link;
-	struct turn turn;	/* one init or fini at a time, whatever the name */
+	struct turn turn; /* one init or fini at a time, whatever the name */
 	char path[];
 };
 
@@ -103,7 +103,7 @@ struct sr_record {
 	TAILQ_ENTRY(sr_record) link;
 	struct sr_key *key;
 	struct sr_lib *lib;
-	void *dl;		/* registry lock from here on */
+	void *dl; /* registry lock from here on */
 	DAT_PROVIDER_FINI_FUNC fini;
 	unsigned refs;
 	char ia_params[];
@@ -114,7 +114,7 @@ TAILQ_HEAD(sr_chain, sr_record);
 struct sr_key {
 	TAILQ_ENTRY(sr_key) link;
 	DAT_PROVIDER_INFO info;
-	struct turn turn;	/* taken while a record of this key is loaded or unloaded */
+	struct turn turn; /* taken while a record of this key is loaded or unloaded */
 	struct sr_chain chain;
 };
 
@@ -129,8 +129,8 @@ struct dr_entry {
 	DAT_PROVIDER_INFO info;
 	DAT_IA_OPEN_FUNC ia_open;
 	DAT_HANDLE_EXTENDEDOP_FUNC extended_op;
-	struct sr_record *origin;	/* its library; NULL: the program registered it */
-	unsigned refs;			/* registry lock */
+	struct sr_record *origin; /* its library; NULL: the program registered it */
+	unsigned refs;		  /* registry lock */
 };
 
 TAILQ_HEAD(dr_list, dr_entry);
@@ -158,13 +158,13 @@ static inline bool name_is_valid(const char *name)
 /* loader.c: what an open IA keeps loaded. */
 struct reg_hold {
 	struct dr_entry *dr;
-	struct sr_record *sr;	/* NULL: registered by the program itself */
+	struct sr_record *sr; /* NULL: registered by the program itself */
 };
 
 DAT_RETURN reg_acquire(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 		       DAT_BOOLEAN thread_safe, struct reg_hold *hold);
 void reg_release(const struct reg_hold *hold);
-struct sr_record *reg_loading(void);	/* the record whose library this thread is inside of */
+struct sr_record *reg_loading(void); /* the record whose library this thread is inside of */
 
 /* api_ext.c */
 bool ext_none_open_locked(void);

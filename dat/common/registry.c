@@ -184,8 +184,8 @@ static void search_offer(struct search *search, const DAT_PROVIDER_INFO *info)
 	if (reach < REACH_THREAD_SAFETY)
 		return;
 	if (!best || (!info->is_thread_safe == !best->is_thread_safe
-		      ? info->dapl_version_minor < best->dapl_version_minor
-		      : !info->is_thread_safe == !wanted->is_thread_safe))
+			      ? info->dapl_version_minor < best->dapl_version_minor
+			      : !info->is_thread_safe == !wanted->is_thread_safe))
 		search->best = info;
 }
 

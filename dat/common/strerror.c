@@ -5,8 +5,8 @@
 #include <dat2/dat_event_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 
-#define TYPE(name)	[(name) >> 16] = #name
-#define SUBTYPE(name)	[name] = #name
+#define TYPE(name)    [(name) >> 16] = #name
+#define SUBTYPE(name) [name] = #name
 
 static const char *const types[] = {
 	TYPE(DAT_SUCCESS),
@@ -163,7 +163,7 @@ static const char *type_name(DAT_UINT32 type)
 	for (i = 0; i < COUNT(extension_types); i++)
 		if (extension_types[i].type == type)
 			return extension_types[i].name;
-	return extension_types[0].name;		/* of an extension that came later */
+	return extension_types[0].name; /* of an extension that came later */
 }
 
 static const char *subtype_name(DAT_RETURN value)

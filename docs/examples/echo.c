@@ -23,7 +23,7 @@ struct end {
 	bool connected, over;
 	int sending, kept;
 	struct message keep[ECHO_EACH];
-	struct end *next;			/* of those that are over */
+	struct end *next; /* of those that are over */
 };
 
 struct echo {
@@ -36,7 +36,7 @@ struct echo {
 	DAT_LMR_CONTEXT key;
 	DAT_PSP_HANDLE psp;
 	DAT_FD fd;
-	char (*message)[ECHO_MESSAGE];		/* each in the SRQ, or on its way back */
+	char (*message)[ECHO_MESSAGE]; /* each in the SRQ, or on its way back */
 	int messages, live, most;
 	long served, lives;
 	struct end *over;
@@ -193,8 +193,8 @@ static bool answer(struct echo *echo, struct end *end, const struct message *mes
 	DAT_LMR_TRIPLET iov = segment(echo, message->number, message->length);
 	DAT_DTO_COOKIE cookie = { .as_64 = message->number };
 
-	if (end->over || dat_ep_post_send(end->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG) !=
-			 DAT_SUCCESS)
+	if (end->over ||
+	    dat_ep_post_send(end->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
 		return receive(echo, message->number);
 	end->sending++;
 	return true;
@@ -242,12 +242,9 @@ static bool transfer(struct echo *echo, const DAT_EVENT *event)
 static bool handle(struct echo *echo, const DAT_EVENT *event)
 {
 	switch (event->event_number) {
-	case DAT_CONNECTION_REQUEST_EVENT:
-		return request(echo, event);
-	case DAT_DTO_COMPLETION_EVENT:
-		return transfer(echo, event);
-	default:
-		return connection(echo, event);
+	case DAT_CONNECTION_REQUEST_EVENT: return request(echo, event);
+	case DAT_DTO_COMPLETION_EVENT: return transfer(echo, event);
+	default: return connection(echo, event);
 	}
 }
 

@@ -11,8 +11,8 @@
 #include <dat2/dat_event_extensions.h>
 
 enum {
-	ECHO_MESSAGE = 64,		/* bytes in a message */
-	ECHO_EACH = 4			/* messages that an endpoint has under way at most */
+	ECHO_MESSAGE = 64, /* bytes in a message */
+	ECHO_EACH = 4	   /* messages that an endpoint has under way at most */
 };
 
 struct echo;

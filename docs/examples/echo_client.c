@@ -134,8 +134,7 @@ static bool exchange(struct client *c, int round)
 		from = segment(c, end->got);
 		to = segment(c, end->sent);
 		cookie.as_64 = (DAT_UINT64)i;
-		if (!OK(dat_ep_post_recv(end->ep, 1, &from, cookie,
-					 DAT_COMPLETION_DEFAULT_FLAG)) ||
+		if (!OK(dat_ep_post_recv(end->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG)) ||
 		    !OK(dat_ep_post_send(end->ep, 1, &to, cookie, DAT_COMPLETION_DEFAULT_FLAG)))
 			return false;
 	}
@@ -212,7 +211,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind != argc || c.ends < 1 || rounds < 0) {
-		fprintf(stderr, "usage: %s [-P provider] [-p port] [-h host] [-m endpoints] [-r rounds]\n",
+		fprintf(stderr,
+			"usage: %s [-P provider] [-p port] [-h host] [-m endpoints] [-r rounds]\n",
 			argv[0]);
 		return EXIT_FAILURE;
 	}

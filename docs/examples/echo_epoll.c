@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (loop >= 0)
-		close(loop);	/* before the descriptor that it watches */
+		close(loop); /* before the descriptor that it watches */
 	echo_close(echo);
 	return state == ECHO_DONE ? EXIT_SUCCESS : EXIT_FAILURE;
 }

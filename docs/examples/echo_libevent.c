@@ -31,12 +31,12 @@ int main(int argc, char **argv)
 		event = event_new(task.base, echo_fd(task.echo), EV_READ | EV_PERSIST, readable,
 				  &task);
 	if (event && !event_add(event, NULL)) {
-		task.state = echo_run(task.echo);	/* arms for the first sleep */
+		task.state = echo_run(task.echo); /* arms for the first sleep */
 		if (task.state == ECHO_SLEEP)
 			event_base_dispatch(task.base);
 	}
 	if (event)
-		event_free(event);	/* before the descriptor that it watches */
+		event_free(event); /* before the descriptor that it watches */
 	if (task.base)
 		event_base_free(task.base);
 	if (task.echo)

@@ -35,7 +35,10 @@ struct name {
 	const char *text;
 };
 
-#define NAME(value) { value, #value }
+#define NAME(value)           \
+	{                     \
+		value, #value \
+	}
 
 static const char *name_find(const struct name *names, size_t count, int value, const char *other)
 {

@@ -18,7 +18,7 @@ enum { ADDRESS_TEXT = 64 };
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* codes.c: DAT codes in words */
-bool dat_ok(DAT_RETURN ret, const char *call);	/* else it complains */
+bool dat_ok(DAT_RETURN ret, const char *call); /* else it complains */
 bool dat_is(DAT_RETURN ret, DAT_RETURN_TYPE type);
 const char *dat_text(DAT_RETURN ret, char text[128]);
 const char *event_name(DAT_EVENT_NUMBER number);

@@ -78,7 +78,7 @@ bool con_open_in(struct con *con, int backlog, enum rdma_port_space space)
 	bool good;
 
 	*con = (struct con){ .server = rdma_create_event_channel(),
-			   .client = rdma_create_event_channel() };
+			     .client = rdma_create_event_channel() };
 	good = con->server && con->client &&
 	       !rdma_create_id(con->server, &con->listener, con, space) &&
 	       !rdma_bind_addr(con->listener, (struct sockaddr *)&address) &&

@@ -13,9 +13,9 @@ struct sockaddr_storage con_address(uint16_t port);
 /* An id and, where it has one, its QP with the CQs that rdma_create_qp makes. */
 struct con {
 	struct rdma_event_channel *server, *client;
-	struct rdma_cm_id *listener;	/* on server, on a port of its own */
-	struct rdma_cm_id *active;	/* on client */
-	struct rdma_cm_id *passive;	/* on server, after con_request */
+	struct rdma_cm_id *listener; /* on server, on a port of its own */
+	struct rdma_cm_id *active;   /* on client */
+	struct rdma_cm_id *passive;  /* on server, after con_request */
 };
 
 /* Channels and a listener. */

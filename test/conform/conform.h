@@ -10,8 +10,8 @@
 #include <infiniband/verbs.h>
 #include "test/unit/unit.h"
 
-#define PATIENCE UNIT_PATIENCE	/* milliseconds: for what must happen */
-#define SILENCE  30		/* milliseconds: for what must not happen */
+#define PATIENCE     UNIT_PATIENCE /* milliseconds: for what must happen */
+#define SILENCE	     30		   /* milliseconds: for what must not happen */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- device.c: the device under test, opened once, closed at exit ---------------------------- */
@@ -31,9 +31,9 @@ extern const bool under_address_sanitizer, under_thread_sanitizer;
 /* Says on stderr why a test proves nothing on this device. */
 void skip(const char *why);
 
-#define CONFORM_MAIN(suite, tests) \
-	int main(int argc, char **argv) \
-	{ \
+#define CONFORM_MAIN(suite, tests)                                                              \
+	int main(int argc, char **argv)                                                         \
+	{                                                                                       \
 		return conform_open() ? unit_main(suite, tests, COUNT(tests), argc, argv) : 77; \
 	}
 
@@ -44,12 +44,12 @@ void skip(const char *why);
 struct side {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *scq, *rcq;	/* the receive CQ is on the channel */
+	struct ibv_cq *scq, *rcq; /* the receive CQ is on the channel */
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	char *buffer;
-	struct ibv_ah *ah;		/* of a datagram QP: sends go there, to the QP `peer` */
+	struct ibv_ah *ah; /* of a datagram QP: sends go there, to the QP `peer` */
 	uint32_t peer;
 };
 
@@ -59,24 +59,24 @@ struct pair {
 
 /* Zero means the default in comment; `none` bits are for tests of zero itself. */
 struct pair_options {
-	enum ibv_qp_type type;		/* RC */
-	uint32_t send_wr, recv_wr;	/* 16 */
-	uint32_t sge;			/* 4 */
+	enum ibv_qp_type type;	   /* RC */
+	uint32_t send_wr, recv_wr; /* 16 */
+	uint32_t sge;		   /* 4 */
 	uint32_t inline_size;
-	int cqe;			/* 256 */
-	uint32_t srq_wr;		/* > 0: side b receives from an SRQ of this size */
+	int cqe;	 /* 256 */
+	uint32_t srq_wr; /* > 0: side b receives from an SRQ of this size */
 	bool signal_all;
-	int qp_access;			/* of both QPs: remote read, write, atomic */
+	int qp_access; /* of both QPs: remote read, write, atomic */
 	bool no_qp_access;
-	int mr_access;			/* of both MRs: all four */
-	uint8_t timeout;		/* 14, 67 ms */
-	uint8_t retry_cnt;		/* 7 */
-	uint8_t rnr_retry;		/* 7 */
+	int mr_access;	   /* of both MRs: all four */
+	uint8_t timeout;   /* 14, 67 ms */
+	uint8_t retry_cnt; /* 7 */
+	uint8_t rnr_retry; /* 7 */
 	bool rnr_retry_none, retry_none;
-	uint8_t min_rnr_timer;		/* 12, 0.64 ms */
-	bool min_rnr_timer_none;	/* 0 is the longest, 655 ms */
-	bool no_rd_atomic;		/* of a as initiator */
-	bool no_dest_rd_atomic;		/* of b as responder */
+	uint8_t min_rnr_timer;	 /* 12, 0.64 ms */
+	bool min_rnr_timer_none; /* 0 is the longest, 655 ms */
+	bool no_rd_atomic;	 /* of a as initiator */
+	bool no_dest_rd_atomic;	 /* of b as responder */
 };
 
 /* All or nothing: false, with a failed assertion, if any step fails. */
@@ -88,7 +88,7 @@ bool side_open(struct side *side, const struct pair_options *options, bool share
 bool side_release(struct side *side);
 void side_close(struct side *side);
 
-#define QKEY	 0x11223344u	/* of datagram QPs */
+#define QKEY	 0x11223344u /* of datagram QPs */
 #define GRH_SIZE 40u
 /* To RTS, towards that QP; a datagram QP gets an address handle. */
 bool side_connect(struct side *side, uint32_t peer, const struct pair_options *options);
@@ -101,7 +101,7 @@ int make_rtr(struct ibv_qp *qp, uint32_t peer, const struct pair_options *option
 int make_rts(struct ibv_qp *qp, const struct pair_options *options);
 int move_to(struct ibv_qp *qp, enum ibv_qp_state state);
 void rtr_attr(struct ibv_qp_attr *attr, int *mask, uint32_t peer,
-		 const struct pair_options *options);
+	      const struct pair_options *options);
 void rts_attr(struct ibv_qp_attr *attr, int *mask, const struct pair_options *options);
 
 /* The state that the device reports; true if it becomes `state` within PATIENCE. */

@@ -77,8 +77,8 @@ static void from_completion(void)
 	if (!pair_open(&pair, &ud))
 		return;
 	CU_ASSERT_TRUE(exchange(&pair, &wc));
-	CU_ASSERT_EQUAL(ibv_init_ah_from_wc(device, 1, &wc,
-					    (struct ibv_grh *)(void *)pair.b.buffer, &attr),
+	CU_ASSERT_EQUAL(ibv_init_ah_from_wc(device, 1, &wc, (struct ibv_grh *)(void *)pair.b.buffer,
+					    &attr),
 			0);
 	CU_ASSERT_EQUAL(attr.is_global, 1);
 	CU_ASSERT_EQUAL(attr.port_num, 1);
@@ -97,8 +97,8 @@ static void answer_goes_back(void)
 		return;
 	CU_ASSERT_TRUE(exchange(&pair, &wc));
 	there = pair.b.ah;
-	pair.b.ah = ibv_create_ah_from_wc(pair.b.pd, &wc, (struct ibv_grh *)(void *)pair.b.buffer,
-					  1);
+	pair.b.ah =
+		ibv_create_ah_from_wc(pair.b.pd, &wc, (struct ibv_grh *)(void *)pair.b.buffer, 1);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(pair.b.ah);
 	pair.b.peer = wc.src_qp;
 	CU_ASSERT_EQUAL(post_recv(&pair.a, 3, 0, 1000), 0);
@@ -162,8 +162,7 @@ static void no_header_no_way_back(void)
 static void ipv6_header(void)
 {
 	struct ibv_wc wc = { .wc_flags = IBV_WC_GRH };
-	struct ibv_grh grh = { .version_tclass_flow = htonl(6u << 28 | 0x12345),
-			       .hop_limit = 9 };
+	struct ibv_grh grh = { .version_tclass_flow = htonl(6u << 28 | 0x12345), .hop_limit = 9 };
 	struct ibv_ah_attr attr;
 
 	if (device_is_rxe) {

@@ -86,9 +86,11 @@ static void addresses_are_mirrored(void)
 	CU_ASSERT_EQUAL(rdma_get_src_port(con.passive), rdma_get_src_port(con.listener));
 	CU_ASSERT_EQUAL(rdma_get_dst_port(con.passive), rdma_get_src_port(con.active));
 	CU_ASSERT_EQUAL(memcmp(rdma_get_local_addr(con.active), rdma_get_peer_addr(con.passive),
-			       sizeof(struct sockaddr_in)), 0);
+			       sizeof(struct sockaddr_in)),
+			0);
 	CU_ASSERT_EQUAL(memcmp(rdma_get_peer_addr(con.active), rdma_get_local_addr(con.passive),
-			       sizeof(struct sockaddr_in)), 0);
+			       sizeof(struct sockaddr_in)),
+			0);
 	con_close(&con);
 }
 

@@ -98,7 +98,7 @@ static void foreign_address(void)
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
 
 	errno = 0;
-	CU_ASSERT_EQUAL(rdma_bind_addr(id, (struct sockaddr *)&foreign), -1);	/* 203.0.113.7 */
+	CU_ASSERT_EQUAL(rdma_bind_addr(id, (struct sockaddr *)&foreign), -1); /* 203.0.113.7 */
 	CU_ASSERT_TRUE(errno == EADDRNOTAVAIL || (device_is_rxe && errno == ENODEV));
 	free_id(id);
 }
@@ -173,10 +173,12 @@ static void address_is_shared_on_request(void)
 	struct rdma_cm_id *one = new_id(RDMA_PS_TCP), *two = new_id(RDMA_PS_TCP);
 	int on = 1;
 
-	CU_ASSERT_EQUAL(
-		rdma_set_option(one, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)), 0);
-	CU_ASSERT_EQUAL(
-		rdma_set_option(two, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)), 0);
+	CU_ASSERT_EQUAL(rdma_set_option(one, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on,
+					sizeof(on)),
+			0);
+	CU_ASSERT_EQUAL(rdma_set_option(two, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on,
+					sizeof(on)),
+			0);
 	CU_ASSERT_EQUAL(bind_to(one, con_address(0)), 0);
 	CU_ASSERT_EQUAL(bind_to(two, con_address(port_of(one))), 0);
 	free_id(one);

@@ -21,7 +21,7 @@ static void report(uint16_t value)
 /* Connects to the port and takes the events of a connection. */
 static void act_connector(uint16_t port)
 {
-	struct rdma_conn_param param = con_param(NULL, 0);	/* its retry_count is both sides' */
+	struct rdma_conn_param param = con_param(NULL, 0); /* its retry_count is both sides' */
 	struct sockaddr_storage address = con_address(port);
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
@@ -62,7 +62,7 @@ static void act_listener(bool accepts)
 	event = con_wait(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (event && accepts &&
 	    (rdma_create_qp(event->id, NULL, &init) || rdma_accept(event->id, &param) ||
-	     !con_comes(channel, RDMA_CM_EVENT_ESTABLISHED)))	/* one that dies before it refuses */
+	     !con_comes(channel, RDMA_CM_EVENT_ESTABLISHED))) /* one that dies before it refuses */
 		return;
 	report(1);
 }

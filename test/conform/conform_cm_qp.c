@@ -147,7 +147,10 @@ static bool drive(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state st
 static struct ibv_qp *own_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 	struct ibv_qp *qp = ibv_create_qp(id->pd, &init);
@@ -240,7 +243,8 @@ static struct rdma_addrinfo *info_of(uint16_t port, int flags)
 	char host[64], service[8];
 
 	CU_ASSERT_EQUAL(getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), service,
-				    sizeof(service), NI_NUMERICHOST | NI_NUMERICSERV), 0);
+				    sizeof(service), NI_NUMERICHOST | NI_NUMERICSERV),
+			0);
 	CU_ASSERT_EQUAL(rdma_getaddrinfo(host, port ? service : NULL, &hints, &info), 0);
 	return info;
 }
@@ -248,7 +252,8 @@ static struct rdma_addrinfo *info_of(uint16_t port, int flags)
 static struct ibv_qp_init_attr small_qp(void)
 {
 	return (struct ibv_qp_init_attr){
-		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 }

@@ -25,7 +25,6 @@ static struct rdma_cm_event *asked(struct con *con, const void *data, uint8_t le
 	return event;
 }
 
-
 static void resolves(void)
 {
 	struct rdma_conn_param param = con_param("answer", 6);
@@ -104,8 +103,7 @@ static void unreachable_is(struct con *con, int status, const char *text)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(event);
 	CU_ASSERT_EQUAL(event->status, status);
 	if (text)
-		CU_ASSERT_EQUAL(
-			memcmp(event->param.ud.private_data, text, strlen(text)), 0);
+		CU_ASSERT_EQUAL(memcmp(event->param.ud.private_data, text, strlen(text)), 0);
 	CU_ASSERT_EQUAL(rdma_ack_cm_event(event), 0);
 }
 

@@ -111,7 +111,8 @@ static void solicited_write_with_immediate(void)
 	CU_ASSERT_EQUAL(ibv_req_notify_cq(pair.b.rcq, 1), 0);
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 1, 0, 0), 0);
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 8, &pair.b, 0,
-				  IBV_SEND_SIGNALED | IBV_SEND_SOLICITED), 0);
+				  IBV_SEND_SIGNALED | IBV_SEND_SOLICITED),
+			0);
 	CU_ASSERT_TRUE(event_comes(&pair.b));
 	CU_ASSERT_TRUE(received(&pair));
 	pair_close(&pair);

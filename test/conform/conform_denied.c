@@ -76,7 +76,8 @@ static void memory_that_is_gone(void)
 	offset = remote_unmap(&peer);
 	CU_ASSERT_TRUE(offset >= 0);
 	CU_ASSERT_EQUAL(post_atomic(&here, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &peer.side,
-				    (uint32_t)offset, 1, 0), 0);
+				    (uint32_t)offset, 1, 0),
+			0);
 	CU_ASSERT_TRUE(poll_one(here.scq, &wc));
 	CU_ASSERT_TRUE(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_REM_OP_ERR);
 	remote_kill(&peer);
@@ -93,7 +94,8 @@ static void within_one_process(void)
 	for (i = 0; i < COUNT(sizes); i++) {
 		pattern_fill(pair.a.buffer, sizes[i], (unsigned)i);
 		CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, sizes[i], &pair.b, 0,
-					  IBV_SEND_SIGNALED), 0);
+					  IBV_SEND_SIGNALED),
+				0);
 		CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 		CU_ASSERT_TRUE(pattern_holds(pair.b.buffer, sizes[i], (unsigned)i));
 		memset(pair.b.buffer, 0, BUFFER);

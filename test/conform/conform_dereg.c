@@ -2,7 +2,7 @@
 /* ibv_dereg_mr while work requests that name the region are posted: nobody touches its memory any more. */
 #include "test/conform/remote.h"
 
-#define FIRST 0x55	/* what the memory holds when it is given up */
+#define FIRST 0x55 /* what the memory holds when it is given up */
 
 /* In a landing, with its tail, through a ring, straight into the buffer. */
 static const uint32_t lengths[] = { 1, 8, 48, 49, 112, 113, 1000, 4096, 4097, 30000 };
@@ -28,11 +28,13 @@ static int post_into(struct side *side, uint64_t wr_id, uint32_t before, const s
 {
 	struct ibv_sge sge[2] = { { (uintptr_t)side->buffer, before, side->mr->lkey },
 				  { (uintptr_t)mr->addr, (uint32_t)mr->length, mr->lkey } };
-	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = before ? sge : sge + 1,
-				  .num_sge = before ? 2 : 1 }, *bad;
+	struct ibv_recv_wr wr = { .wr_id = wr_id,
+				  .sg_list = before ? sge : sge + 1,
+				  .num_sge = before ? 2 : 1 },
+			   *bad;
 
-	return side->srq ? ibv_post_srq_recv(side->srq, &wr, &bad) :
-			   ibv_post_recv(side->qp, &wr, &bad);
+	return side->srq ? ibv_post_srq_recv(side->srq, &wr, &bad)
+			 : ibv_post_recv(side->qp, &wr, &bad);
 }
 
 static int post_own(struct side *side, uint64_t wr_id)
@@ -61,10 +63,10 @@ static void meets_receives(const struct pair_options *options, uint32_t before)
 		CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 		CU_ASSERT_TRUE(completes(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
 		CU_ASSERT_EQUAL(post_send(&pair.a, 2, 0, lengths[i], IBV_SEND_SIGNALED), 0);
-		CU_ASSERT_TRUE(completes(pair.a.scq, 2, reliable ? IBV_WC_REM_OP_ERR :
-					 IBV_WC_SUCCESS, NULL));
-		CU_ASSERT_TRUE(completes_or_rxe(pair.b.rcq, 2, IBV_WC_LOC_PROT_ERR,
-						IBV_WC_LOC_QP_OP_ERR));
+		CU_ASSERT_TRUE(completes(pair.a.scq, 2,
+					 reliable ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS, NULL));
+		CU_ASSERT_TRUE(
+			completes_or_rxe(pair.b.rcq, 2, IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR));
 		if (!options->srq_wr)
 			CU_ASSERT_TRUE(completes(pair.b.rcq, 3, IBV_WC_WR_FLUSH_ERR, NULL));
 		CU_ASSERT_TRUE(reaches(pair.b.qp, IBV_QPS_ERR));
@@ -142,8 +144,8 @@ static void datagrams(void)
 		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 		CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, payloads[i], IBV_SEND_SIGNALED), 0);
 		CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
-		CU_ASSERT_TRUE(completes_or_rxe(pair.b.rcq, 1, IBV_WC_LOC_PROT_ERR,
-						IBV_WC_LOC_QP_OP_ERR));
+		CU_ASSERT_TRUE(
+			completes_or_rxe(pair.b.rcq, 1, IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR));
 		CU_ASSERT_TRUE(is_untouched());
 		CU_ASSERT_EQUAL(state_of(pair.a.qp), IBV_QPS_RTS);
 		pair_close(&pair);
@@ -165,8 +167,8 @@ static void registered_again(void)
 		mr = region(&pair.b);
 		CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, lengths[i], IBV_SEND_SIGNALED), 0);
 		CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_REM_OP_ERR, NULL));
-		CU_ASSERT_TRUE(completes_or_rxe(pair.b.rcq, 1, IBV_WC_LOC_PROT_ERR,
-						IBV_WC_LOC_QP_OP_ERR));
+		CU_ASSERT_TRUE(
+			completes_or_rxe(pair.b.rcq, 1, IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR));
 		CU_ASSERT_TRUE(is_untouched());
 		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 		pair_close(&pair);
@@ -178,8 +180,11 @@ static void waiting_sends(void)
 {
 	for (size_t i = 0; i < COUNT(lengths); i++) {
 		struct ibv_sge sge;
-		struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1,
-					  .opcode = IBV_WR_SEND }, *bad;
+		struct ibv_send_wr wr = { .wr_id = 1,
+					  .sg_list = &sge,
+					  .num_sge = 1,
+					  .opcode = IBV_WR_SEND },
+				   *bad;
 		struct pair pair;
 		struct ibv_mr *mr;
 
@@ -191,8 +196,8 @@ static void waiting_sends(void)
 		CU_ASSERT_TRUE(stays_empty(pair.a.scq));
 		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 		CU_ASSERT_EQUAL(post_recv(&pair.b, 1, 0, BUFFER), 0);
-		CU_ASSERT_TRUE(completes_or_rxe(pair.a.scq, 1, IBV_WC_LOC_PROT_ERR,
-						IBV_WC_LOC_QP_OP_ERR));
+		CU_ASSERT_TRUE(
+			completes_or_rxe(pair.a.scq, 1, IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR));
 		CU_ASSERT_EQUAL(state_of(pair.b.qp), IBV_QPS_RTS);
 		CU_ASSERT_TRUE(stays_empty(pair.b.rcq));
 		pair_close(&pair);
@@ -203,7 +208,8 @@ static const struct unit_test tests[] = {
 	{ "B.9 dereg: a posted receive completes with LOC_PROT_ERR, its sender with REM_OP_ERR",
 	  receives },
 	{ "B.9 dereg: also of a later piece of the receive", second_piece_of_receives },
-	{ "B.9 dereg: not of a piece that the message does not reach", pieces_that_nothing_reaches },
+	{ "B.9 dereg: not of a piece that the message does not reach",
+	  pieces_that_nothing_reaches },
 	{ "B.9 dereg: receives in a shared queue", shared_receives },
 	{ "B.9 dereg: receives of an unreliable connection", unreliable_receives },
 	{ "B.9 dereg: receives of datagrams", datagrams },

@@ -3,13 +3,13 @@
 #include <sys/mman.h>
 #include "test/conform/conform.h"
 
-#undef ibv_reg_mr		/* the function itself: the access flags here are not constants */
+#undef ibv_reg_mr /* the function itself: the access flags here are not constants */
 
 /* What the responder has to show for it. */
 enum blame {
-	BLAME_NONE,		/* unaffected, stays in RTS */
-	BLAME_ACCESS,		/* ERR, receives flushed, QP_ACCESS_ERR */
-	BLAME_REQUEST,		/* ERR, receives flushed, QP_REQ_ERR */
+	BLAME_NONE,    /* unaffected, stays in RTS */
+	BLAME_ACCESS,  /* ERR, receives flushed, QP_ACCESS_ERR */
+	BLAME_REQUEST, /* ERR, receives flushed, QP_REQ_ERR */
 };
 
 static void expect_responder(struct pair *pair, enum blame blame)
@@ -24,8 +24,9 @@ static void expect_responder(struct pair *pair, enum blame blame)
 	CU_ASSERT_TRUE(completes(pair->b.rcq, 50, IBV_WC_WR_FLUSH_ERR, NULL));
 	CU_ASSERT_TRUE(completes(pair->b.rcq, 51, IBV_WC_WR_FLUSH_ERR, NULL));
 	/* kernel software RoCE raises none */
-	CU_ASSERT_TRUE(device_is_rxe || async_is(blame == BLAME_ACCESS ? IBV_EVENT_QP_ACCESS_ERR :
-						 IBV_EVENT_QP_REQ_ERR, pair->b.qp));
+	CU_ASSERT_TRUE(device_is_rxe || async_is(blame == BLAME_ACCESS ? IBV_EVENT_QP_ACCESS_ERR
+								       : IBV_EVENT_QP_REQ_ERR,
+						 pair->b.qp));
 }
 
 /* Two receives at b, the bad request unsignaled at a, two writes behind it; judges everything. */
@@ -152,7 +153,7 @@ static void other_domain(void)
 		return;
 	request_make(&r, &pair, IBV_WR_RDMA_WRITE);
 	r.wr.wr.rdma.remote_addr = (uintptr_t)pair.a.buffer + 64;
-	r.wr.wr.rdma.rkey = pair.a.mr->rkey;	/* of a's PD, not of b's */
+	r.wr.wr.rdma.rkey = pair.a.mr->rkey; /* of a's PD, not of b's */
 	expect_failure(&pair, &r.wr, IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR, BLAME_ACCESS);
 	pair_close(&pair);
 }
@@ -355,8 +356,8 @@ static struct ibv_mr *mapped_region(struct ibv_pd *pd)
 		     IBV_ACCESS_REMOTE_ATOMIC;
 	char *pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			   -1, 0);
-	struct ibv_mr *mr = pages == MAP_FAILED ? NULL :
-			    ibv_reg_mr(pd, pages, PAGES * PAGE, access);
+	struct ibv_mr *mr =
+		pages == MAP_FAILED ? NULL : ibv_reg_mr(pd, pages, PAGES * PAGE, access);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
 	CU_ASSERT_EQUAL(munmap(pages, PAGES * PAGE), 0);
@@ -389,7 +390,8 @@ static void target_is_unmapped(void)
 		mr = mapped_region(pair.b.pd);
 		request_make(&r, &pair, requests[i].opcode);
 		r.sge.length = requests[i].length;
-		if (requests[i].opcode == IBV_WR_RDMA_WRITE || requests[i].opcode == IBV_WR_RDMA_READ) {
+		if (requests[i].opcode == IBV_WR_RDMA_WRITE ||
+		    requests[i].opcode == IBV_WR_RDMA_READ) {
 			r.wr.wr.rdma.remote_addr = (uintptr_t)mr->addr;
 			r.wr.wr.rdma.rkey = mr->rkey;
 		} else {
@@ -413,7 +415,9 @@ static void target_is_unmapped(void)
 static void source_is_unmapped(void)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
-		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_READ,
+		IBV_WR_SEND,
 	};
 
 	for (size_t i = 0; i < COUNT(opcodes); i++) {

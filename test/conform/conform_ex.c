@@ -2,9 +2,10 @@
 /* The extended calls: polling through ibv_start_poll, posting through ibv_wr_*. */
 #include "test/conform/conform.h"
 
-#define OPS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE | \
-	     IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
-	     IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define OPS                                                                               \
+	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE | \
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                  \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
 /* ---- completion queues ---- */
 
@@ -304,7 +305,7 @@ static void failed_batch(void)
 	pair.a.buffer[0] = 1;
 	CU_ASSERT_EQUAL(ibv_query_qp(pair.a.qp, &attr, IBV_QP_CAP, &init), 0);
 	ibv_wr_start(qp);
-	for (i = 0; i <= 4 * init.cap.max_send_wr; i++)	/* a device may have more than it says */
+	for (i = 0; i <= 4 * init.cap.max_send_wr; i++) /* a device may have more than it says */
 		write_one(qp, &pair, i);
 	error = ibv_wr_complete(qp);
 	CU_ASSERT_TRUE(error == ENOMEM || (device_is_rxe && error == ENOSPC));

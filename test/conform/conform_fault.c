@@ -5,7 +5,7 @@
 #include "test/conform/remote.h"
 #include "util/clock.h"
 
-#define MESSAGES 20u
+#define MESSAGES    20u
 #define TIMER_640US 12
 
 static bool pair_with(struct pair *pair, const char *faults, const struct pair_options *options)
@@ -29,10 +29,12 @@ static void the_third_finds_no_receive(void)
 	for (uint64_t i = 1; i <= 3; i++) {
 		CU_ASSERT_EQUAL(post_send(&pair.a, i, 0, 8, IBV_SEND_SIGNALED), 0);
 		/* what needs no receive does not count */
-		CU_ASSERT_EQUAL(i == 3 ? 0 : post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 9, 0, 8,
-						       &pair.b, 0, 0), 0);
-		CU_ASSERT_TRUE(completes(pair.a.scq, i, i == 3 ? IBV_WC_RNR_RETRY_EXC_ERR :
-					 IBV_WC_SUCCESS, NULL));
+		CU_ASSERT_EQUAL(i == 3 ? 0
+				       : post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 9, 0, 8, &pair.b, 0,
+						   0),
+				0);
+		CU_ASSERT_TRUE(completes(pair.a.scq, i,
+					 i == 3 ? IBV_WC_RNR_RETRY_EXC_ERR : IBV_WC_SUCCESS, NULL));
 	}
 	CU_ASSERT_EQUAL(state_of(pair.a.qp), IBV_QPS_ERR);
 	CU_ASSERT_EQUAL(state_of(pair.b.qp), IBV_QPS_RTS);
@@ -45,16 +47,18 @@ static void retries_succeed(void)
 	struct pair pair;
 	uint64_t begin;
 
-	if (!pair_with(&pair, "rnr=2", &(struct pair_options){
-				       .min_rnr_timer = TIMER_640US, .send_wr = 2 * MESSAGES,
-				       .recv_wr = MESSAGES, .rnr_retry = 7 }))
+	if (!pair_with(&pair, "rnr=2",
+		       &(struct pair_options){ .min_rnr_timer = TIMER_640US,
+					       .send_wr = 2 * MESSAGES,
+					       .recv_wr = MESSAGES,
+					       .rnr_retry = 7 }))
 		return;
 	begin = clock_now();
 	for (uint64_t i = 0; i < MESSAGES; i++) {
 		pattern_fill(pair.a.buffer + i * 1000, 1000, (unsigned)i);
 		CU_ASSERT_EQUAL(post_recv(&pair.b, i, (uint32_t)(30000 + i * 1000), 1000), 0);
-		CU_ASSERT_EQUAL(post_send(&pair.a, i, (uint32_t)i * 1000, 1000,
-					  IBV_SEND_SIGNALED), 0);
+		CU_ASSERT_EQUAL(post_send(&pair.a, i, (uint32_t)i * 1000, 1000, IBV_SEND_SIGNALED),
+				0);
 	}
 	for (uint64_t i = 0; i < MESSAGES; i++) {
 		CU_ASSERT_TRUE(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
@@ -95,10 +99,11 @@ static void each_waits(const char *faults, enum ibv_qp_type type, enum ibv_wr_op
 	begin = clock_now();
 	for (uint64_t i = 1; i <= 3; i++) {
 		CU_ASSERT_EQUAL(post_recv(&pair.b, i, 0, 64), 0);
-		CU_ASSERT_EQUAL(opcode == IBV_WR_SEND ?
-					post_send(&pair.a, i, 0, 8, IBV_SEND_SIGNALED) :
-					post_rdma(&pair.a, opcode, i, 0, 8, &pair.b, 0,
-						  IBV_SEND_SIGNALED), 0);
+		CU_ASSERT_EQUAL(opcode == IBV_WR_SEND
+					? post_send(&pair.a, i, 0, 8, IBV_SEND_SIGNALED)
+					: post_rdma(&pair.a, opcode, i, 0, 8, &pair.b, 0,
+						    IBV_SEND_SIGNALED),
+				0);
 	}
 	for (uint64_t i = 1; i <= 3; i++)
 		CU_ASSERT_TRUE(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
@@ -152,7 +157,8 @@ static void drop(void)
 	unsetenv("SOFTVERBS_FAULT");
 	for (; wc.status == IBV_WC_SUCCESS && posted < 1000000; posted++) {
 		CU_ASSERT_EQUAL_FATAL(post_rdma(&here, IBV_WR_RDMA_WRITE, posted, 0, 8, &peer.side,
-						0, IBV_SEND_SIGNALED), 0);
+						0, IBV_SEND_SIGNALED),
+				      0);
 		CU_ASSERT_TRUE_FATAL(poll_one(here.scq, &wc));
 		CU_ASSERT_EQUAL(wc.wr_id, posted);
 	}
@@ -165,8 +171,9 @@ static void drop(void)
 
 static void no_such_faults(void)
 {
-	static const char *const bad[] = { "", "rnr", "rnr=", "rnr=0", "rnr=-1", "rnr=1,", "x=1",
-					   "rnr=1;delay=1", "delay=99999999999" };
+	static const char *const bad[] = { "",	    "rnr",	     "rnr=",
+					   "rnr=0", "rnr=-1",	     "rnr=1,",
+					   "x=1",   "rnr=1;delay=1", "delay=99999999999" };
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct pair pair;
@@ -181,7 +188,8 @@ static void no_such_faults(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C.12 SOFTVERBS_FAULT rnr=3: the third message finds no receive", the_third_finds_no_receive },
+	{ "C.12 SOFTVERBS_FAULT rnr=3: the third message finds no receive",
+	  the_third_finds_no_receive },
 	{ "C.12 SOFTVERBS_FAULT rnr=2: the retries succeed, in order", retries_succeed },
 	{ "C.12 SOFTVERBS_FAULT rnr=2: on an unreliable connection it is lost",
 	  an_unreliable_one_is_lost },

@@ -79,8 +79,9 @@ static void writes_reach_the_parent_alone(void)
 	}
 	close(to_child[0]);
 	strcpy(pair.a.buffer, "after");
-	CU_ASSERT_EQUAL(
-		post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 6, &pair.b, 0, IBV_SEND_SIGNALED), 0);
+	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 6, &pair.b, 0,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_STRING_EQUAL(pair.b.buffer, "after");
 	CU_ASSERT_EQUAL(write(to_child[1], &byte, 1), 1);

@@ -256,8 +256,8 @@ static void rereg_is_checked(void)
 				     IBV_REREG_MR_ERR_INPUT, EINVAL));
 	CU_ASSERT_TRUE(rereg_refused(mr, IBV_REREG_MR_CHANGE_ACCESS, 0, IBV_ACCESS_REMOTE_WRITE,
 				     IBV_REREG_MR_ERR_INPUT, EINVAL));
-	CU_ASSERT_TRUE(rereg_refused(mr, IBV_REREG_MR_CHANGE_PD, 0, 0, IBV_REREG_MR_ERR_INPUT,
-				     EINVAL));
+	CU_ASSERT_TRUE(
+		rereg_refused(mr, IBV_REREG_MR_CHANGE_PD, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL));
 	CU_ASSERT_TRUE(rereg_refused(mr, IBV_REREG_MR_CHANGE_TRANSLATION, 2 * page_size, 0,
 				     IBV_REREG_MR_ERR_CMD, EFAULT));
 	CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
@@ -273,15 +273,19 @@ static void rereg_changes_access(void)
 		return;
 	mr = pair.b.mr;
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &pair.b, 0,
-				  IBV_SEND_SIGNALED), 0);
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ), 0);
+				     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+			0);
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_READ, 2, 0, 8, &pair.b, 0,
-				  IBV_SEND_SIGNALED), 0);
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 3, 0, 8, &pair.b, 0,
-				  IBV_SEND_SIGNALED), 0);
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 3, IBV_WC_REM_ACCESS_ERR, NULL));
 	CU_ASSERT_TRUE(device_is_rxe || async_is(IBV_EVENT_QP_ACCESS_ERR, pair.b.qp));
 	pair_close(&pair);
@@ -298,16 +302,19 @@ static void rereg_changes_translation(void)
 	target = pair.b;
 	target.buffer = elsewhere;
 	CU_ASSERT_EQUAL(ibv_rereg_mr(pair.b.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, elsewhere,
-				     sizeof(elsewhere), 0), 0);
+				     sizeof(elsewhere), 0),
+			0);
 	CU_ASSERT_PTR_EQUAL(pair.b.mr->addr, elsewhere);
 	CU_ASSERT_EQUAL(pair.b.mr->length, sizeof(elsewhere));
 	memset(pair.a.buffer, 7, 8);
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &target, 4088,
-				  IBV_SEND_SIGNALED), 0);
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_EQUAL(elsewhere[4095], 7);
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 2, 0, 8, &pair.b, 0,
-				  IBV_SEND_SIGNALED), 0);
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 2, IBV_WC_REM_ACCESS_ERR, NULL));
 	CU_ASSERT_TRUE(device_is_rxe || async_is(IBV_EVENT_QP_ACCESS_ERR, pair.b.qp));
 	pair_close(&pair);
@@ -326,7 +333,8 @@ static void rereg_changes_pd(void)
 	CU_ASSERT_PTR_EQUAL(pair.b.mr->pd, other);
 	CU_ASSERT_EQUAL(ibv_dealloc_pd(other), EBUSY);
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &pair.b, 0,
-				  IBV_SEND_SIGNALED), 0);
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_REM_ACCESS_ERR, NULL));
 	CU_ASSERT_TRUE(device_is_rxe || async_is(IBV_EVENT_QP_ACCESS_ERR, pair.b.qp));
 	CU_ASSERT_EQUAL(ibv_rereg_mr(pair.b.mr, IBV_REREG_MR_CHANGE_PD, pair.b.pd, NULL, 0, 0), 0);
@@ -345,7 +353,8 @@ static void rereg_meets_receives(uint32_t srq_wr)
 	other = ibv_alloc_pd(device);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(other);
 	for (uint64_t i = 1; i <= 3; i++)
-		CU_ASSERT_EQUAL(srq_wr ? post_srq(&pair.b, i, 0, 8) : post_recv(&pair.b, i, 0, 8), 0);
+		CU_ASSERT_EQUAL(srq_wr ? post_srq(&pair.b, i, 0, 8) : post_recv(&pair.b, i, 0, 8),
+				0);
 	CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, 8, IBV_SEND_SIGNALED), 0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));

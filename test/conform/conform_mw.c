@@ -7,14 +7,15 @@
 struct window {
 	struct pair pair;
 	struct ibv_mw *mw;
-	struct ibv_mr key;		/* a copy of b's region with the key under test */
-	struct side through;		/* b as the initiator addresses it: with that key */
+	struct ibv_mr key;   /* a copy of b's region with the key under test */
+	struct side through; /* b as the initiator addresses it: with that key */
 };
 
 static bool open_window(struct window *w, enum ibv_mw_type type, int mr_access)
 {
-	unsigned cap = type == IBV_MW_TYPE_1 ? IBV_DEVICE_MEM_WINDOW :
-		       IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	unsigned cap = type == IBV_MW_TYPE_1
+			       ? IBV_DEVICE_MEM_WINDOW
+			       : IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 
 	if (!(device_attr.device_cap_flags & cap)) {
 		skip("no memory windows of this type");
@@ -111,7 +112,7 @@ static void type1_opens_a_range(void)
 	CU_ASSERT_TRUE(write_ends(&w, 64, IBV_WC_SUCCESS));
 	CU_ASSERT_TRUE(write_ends(&w, 120, IBV_WC_SUCCESS));
 	CU_ASSERT_EQUAL(w.pair.b.buffer[127], 1);
-	if (!device_is_rxe) {	/* that checks the region's bounds only */
+	if (!device_is_rxe) { /* that checks the region's bounds only */
 		CU_ASSERT_TRUE(write_ends(&w, 121, IBV_WC_REM_ACCESS_ERR));
 		CU_ASSERT_TRUE(access_error(&w));
 		CU_ASSERT_EQUAL(w.pair.b.buffer[128], 0);
@@ -127,9 +128,9 @@ static void type1_keeps_its_rights(void)
 		return;
 	CU_ASSERT_EQUAL(bind1(&w, range(&w, 0, 64, IBV_ACCESS_REMOTE_READ)), 0);
 	CU_ASSERT_TRUE(bound(&w));
-	CU_ASSERT_EQUAL(
-		post_rdma(&w.pair.a, IBV_WR_RDMA_READ, 3, 0, 8, &w.through, 0, IBV_SEND_SIGNALED),
-		0);
+	CU_ASSERT_EQUAL(post_rdma(&w.pair.a, IBV_WR_RDMA_READ, 3, 0, 8, &w.through, 0,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(w.pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_TRUE(write_ends(&w, 0, IBV_WC_REM_ACCESS_ERR));
 	CU_ASSERT_TRUE(access_error(&w));
@@ -217,7 +218,8 @@ static void type2_opens_a_range_of_its_qp(void)
 	CU_ASSERT_TRUE(write_ends(&w, 0, IBV_WC_SUCCESS));
 	if (pair_open(&other, NULL)) {
 		CU_ASSERT_EQUAL(post_rdma(&other.a, IBV_WR_RDMA_WRITE, 4, 0, 8, &w.through, 0,
-					  IBV_SEND_SIGNALED), 0);
+					  IBV_SEND_SIGNALED),
+				0);
 		CU_ASSERT_TRUE(completes(other.a.scq, 4, IBV_WC_REM_ACCESS_ERR, NULL));
 		CU_ASSERT_TRUE(device_is_rxe || async_is(IBV_EVENT_QP_ACCESS_ERR, other.b.qp));
 		pair_close(&other);
@@ -309,8 +311,9 @@ static void local_right_is_ignored(void)
 
 	if (!open_window(&w, IBV_MW_TYPE_1, BINDABLE))
 		return;
-	CU_ASSERT_EQUAL(bind1(&w, range(&w, 64, 64,
-					IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE)), 0);
+	CU_ASSERT_EQUAL(bind1(&w,
+			      range(&w, 64, 64, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE)),
+			0);
 	CU_ASSERT_TRUE(bound(&w));
 	CU_ASSERT_TRUE(write_ends(&w, 64, IBV_WC_SUCCESS));
 	close_window(&w);
@@ -326,7 +329,8 @@ static void region_with_a_window_is_not_changed(void)
 	CU_ASSERT_TRUE(bound(&w));
 	errno = 0;
 	CU_ASSERT_EQUAL(ibv_rereg_mr(w.pair.b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				     IBV_ACCESS_LOCAL_WRITE), IBV_REREG_MR_ERR_CMD);
+				     IBV_ACCESS_LOCAL_WRITE),
+			IBV_REREG_MR_ERR_CMD);
 	CU_ASSERT_TRUE(errno == EBUSY || (device_is_rxe && errno == EOPNOTSUPP));
 	CU_ASSERT_TRUE(write_ends(&w, 64, IBV_WC_SUCCESS));
 	close_window(&w);

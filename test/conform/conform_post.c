@@ -35,7 +35,7 @@ static void receive_in_each_state(void)
 	if (!open_alone())
 		return;
 	CU_ASSERT_EQUAL(recv_with_bad(&bad, &wr), EINVAL);
-	CU_ASSERT_TRUE(bad == &wr || device_is_rxe);	/* that leaves it alone */
+	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* that leaves it alone */
 	CU_ASSERT_EQUAL(make_init(side.qp, 0), 0);
 	CU_ASSERT_EQUAL(recv_with_bad(&bad, &wr), 0);
 	CU_ASSERT_EQUAL(make_rtr(side.qp, side.qp->qp_num, NULL), 0);
@@ -54,7 +54,7 @@ static void send_in_each_state(void)
 	if (!open_alone())
 		return;
 	CU_ASSERT_EQUAL(send_with_bad(&bad, &wr), EINVAL);
-	CU_ASSERT_TRUE(bad == &wr || device_is_rxe);	/* that leaves it alone */
+	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* that leaves it alone */
 	CU_ASSERT_EQUAL(make_init(side.qp, 0), 0);
 	CU_ASSERT_EQUAL(send_with_bad(&bad, &wr), EINVAL);
 	CU_ASSERT_TRUE(bad == &wr || device_is_rxe);
@@ -91,8 +91,9 @@ static void drained_queue_holds_sends(void)
 		return;
 	CU_ASSERT_EQUAL(move_to(pair.a.qp, IBV_QPS_SQD), 0);
 	pair.a.buffer[0] = 1;
-	CU_ASSERT_EQUAL(
-		post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &pair.b, 0, IBV_SEND_SIGNALED), 0);
+	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &pair.b, 0,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(stays_empty(pair.a.scq));
 	CU_ASSERT_EQUAL(pair.b.buffer[0], 0);
 	CU_ASSERT_EQUAL(move_to(pair.a.qp, IBV_QPS_RTS), 0);
@@ -258,7 +259,7 @@ static void unknown_opcode(void)
 	wr.opcode = (enum ibv_wr_opcode)99;
 	CU_ASSERT_EQUAL(ibv_post_send(pair.a.qp, &wr, &bad), EINVAL);
 	CU_ASSERT_PTR_EQUAL(bad, &wr);
-	wr.opcode = IBV_WR_TSO;		/* of datagrams */
+	wr.opcode = IBV_WR_TSO; /* of datagrams */
 	CU_ASSERT_EQUAL(ibv_post_send(pair.a.qp, &wr, &bad), EINVAL);
 	CU_ASSERT_EQUAL(state_of(pair.a.qp), IBV_QPS_RTS);
 	pair_close(&pair);
@@ -272,8 +273,11 @@ static void list_with_an_error_inside(void)
 			   r1 = { .wr_id = 1, .next = &r2 }, *rbad;
 	struct ibv_send_wr s3 = { .wr_id = 13, .opcode = IBV_WR_SEND },
 			   s2 = { .wr_id = 12, .next = &s3, .sg_list = sges, .num_sge = 64 },
-			   s1 = { .wr_id = 11, .next = &s2, .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_SIGNALED }, *sbad;
+			   s1 = { .wr_id = 11,
+				  .next = &s2,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *sbad;
 	struct pair pair;
 
 	if (!pair_open(&pair, NULL))
@@ -316,7 +320,10 @@ static void list_is_posted_whole(void)
 static void inline_buffer_is_free_at_once(void)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
-		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_SEND,
+		IBV_WR_SEND_WITH_IMM,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM,
 	};
 	struct ibv_mr no_key = { .lkey = 0xdeadbeef };
 	struct pair pair;
@@ -326,12 +333,13 @@ static void inline_buffer_is_free_at_once(void)
 	if (!pair_open(&pair, &(struct pair_options){ .inline_size = 32 }))
 		return;
 	from = pair.a;
-	from.mr = &no_key;	/* not looked at */
+	from.mr = &no_key; /* not looked at */
 	for (i = 0; i < COUNT(opcodes); i++) {
 		memset(pair.b.buffer, 0, 32);
 		memset(pair.a.buffer, 0x21 + (int)i, 32);
 		CU_ASSERT_EQUAL(post_rdma(&from, opcodes[i], i, 0, 32, &pair.b, 0,
-					  IBV_SEND_SIGNALED | IBV_SEND_INLINE), 0);
+					  IBV_SEND_SIGNALED | IBV_SEND_INLINE),
+				0);
 		memset(pair.a.buffer, 0, 32);
 		CU_ASSERT_EQUAL(post_recv(&pair.b, i, 0, 32), 0);
 		CU_ASSERT_TRUE(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
@@ -350,11 +358,13 @@ static void nothing_needs_no_memory(void)
 	if (!pair_open(&pair, NULL))
 		return;
 	pair.b.mr->rkey ^= 0xffff00;
-	CU_ASSERT_EQUAL(
-		post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 0, &pair.b, 0, IBV_SEND_SIGNALED), 0);
+	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 0, &pair.b, 0,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
-	CU_ASSERT_EQUAL(
-		post_rdma(&pair.a, IBV_WR_RDMA_READ, 2, 0, 0, &pair.b, 0, IBV_SEND_SIGNALED), 0);
+	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_READ, 2, 0, 0, &pair.b, 0,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
 	pair.b.mr->rkey ^= 0xffff00;
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 3, 0, 0), 0);

@@ -4,8 +4,8 @@
 #include "test/conform/remote.h"
 
 static const uint32_t sizes[] = {
-	1,    8,    39,	  40,	41,   48,    49,    64,	  100,	111,  112,   113,   1000,  1023,   1024,
-	4096, 5000, 8191, 8192, 8193, 12288, 30000, 65535, BUFFER,
+	1,    8,    39,	  40,	41,   48,   49,	  64,	100,   111,   112,   113,
+	1000, 1023, 1024, 4096, 5000, 8191, 8192, 8193, 12288, 30000, 65535, BUFFER,
 };
 
 static void sizes_there(void)
@@ -89,9 +89,9 @@ static void add_from_everywhere(struct side *here, struct remote *peer, struct s
 	CU_ASSERT_TRUE(remote_add_start(peer, word, here->mr->rkey, ADDITIONS));
 	CU_ASSERT_TRUE(remote_add_start(other, word, again->rkey, ADDITIONS));
 	for (i = 0; i < ADDITIONS; i++) {
-		CU_ASSERT_EQUAL(
-			post_atomic(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, i, 0, &target, 64, 1, 0),
-			0);
+		CU_ASSERT_EQUAL(post_atomic(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, i, 0, &target, 64,
+					    1, 0),
+				0);
 		CU_ASSERT_TRUE_FATAL(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
 	}
 	CU_ASSERT_TRUE(remote_add_end(peer));
@@ -203,12 +203,14 @@ static void deregistered_there(void)
 
 	if (!remote_open(&peer, &here, NULL))
 		return;
-	CU_ASSERT_EQUAL(
-		post_rdma(&here, IBV_WR_RDMA_WRITE, 1, 0, 8, &peer.side, 0, IBV_SEND_SIGNALED), 0);
+	CU_ASSERT_EQUAL(post_rdma(&here, IBV_WR_RDMA_WRITE, 1, 0, 8, &peer.side, 0,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(here.scq, 1, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_TRUE(remote_deregister(&peer));
-	CU_ASSERT_EQUAL(
-		post_rdma(&here, IBV_WR_RDMA_WRITE, 2, 0, 8, &peer.side, 0, IBV_SEND_SIGNALED), 0);
+	CU_ASSERT_EQUAL(post_rdma(&here, IBV_WR_RDMA_WRITE, 2, 0, 8, &peer.side, 0,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(here.scq, 2, IBV_WC_REM_ACCESS_ERR, NULL));
 	CU_ASSERT_TRUE(device_is_rxe || remote_async_is(&peer, IBV_EVENT_QP_ACCESS_ERR, false));
 	remote_close(&peer);
@@ -228,7 +230,8 @@ static void memory_is_gone(void)
 	offset = remote_unmap(&peer);
 	CU_ASSERT_TRUE(offset >= 0);
 	CU_ASSERT_EQUAL(post_rdma(&here, IBV_WR_RDMA_WRITE, 1, 0, 64, &peer.side, (uint32_t)offset,
-				  IBV_SEND_SIGNALED), 0);
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(poll_one(here.scq, &wc));
 	CU_ASSERT_TRUE(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_REM_OP_ERR);
 	if (wc.status == IBV_WC_REM_OP_ERR) {
@@ -305,7 +308,8 @@ static void srq_grows_there(void)
 		return;
 	for (uint32_t size = FEW; size <= 256; size *= 2) {
 		for (; posted < seen + size; posted++)
-			CU_ASSERT_EQUAL(remote_post_srq(&peer, posted, posted % FEW * ROOM, ROOM), 0);
+			CU_ASSERT_EQUAL(remote_post_srq(&peer, posted, posted % FEW * ROOM, ROOM),
+					0);
 		for (; sent < seen + FEW / 2; sent++)
 			CU_ASSERT_EQUAL(send_numbered(&here, sent), 0);
 		CU_ASSERT_TRUE(remote_srq_grow(&peer, 2 * size));
@@ -345,7 +349,7 @@ static void remote_dies(void)
 	if (!remote_open(&peer, &here, &(struct pair_options){ .retry_cnt = 1 }))
 		return;
 	CU_ASSERT_EQUAL(post_recv(&here, 1, 0, 8), 0);
-	CU_ASSERT_EQUAL(post_send(&here, 2, 0, 8, 0), 0);	/* waits for a receive, for ever */
+	CU_ASSERT_EQUAL(post_send(&here, 2, 0, 8, 0), 0); /* waits for a receive, for ever */
 	CU_ASSERT_TRUE(stays_empty(here.scq));
 	remote_kill(&peer);
 	CU_ASSERT_TRUE(completes(here.scq, 2, IBV_WC_RETRY_EXC_ERR, NULL));

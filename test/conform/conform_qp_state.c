@@ -4,17 +4,20 @@
 #include "test/conform/conform.h"
 
 #define INIT_BITS (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
-#define RTR_BITS  (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
-		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
-#define RTS_BITS  (IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
-		   IBV_QP_MAX_QP_RD_ATOMIC)
-#define RTS_MAY                                                                                    \
+#define RTR_BITS                                                         \
+	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
+	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RTS_BITS                                                                \
+	(IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
+	 IBV_QP_MAX_QP_RD_ATOMIC)
+#define RTS_MAY \
 	(IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE)
-#define SQD_MAY   (INIT_BITS | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
-		   IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | \
-		   IBV_QP_PATH_MIG_STATE)
+#define SQD_MAY                                                                         \
+	(INIT_BITS | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
+	 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |   \
+	 IBV_QP_PATH_MIG_STATE)
 /* Every bit but those of features that a device may have or not: alternate paths, rate limits. */
-#define ALL_BITS  (((IBV_QP_DEST_QPN << 1) - 1) & ~(IBV_QP_STATE | IBV_QP_ALT_PATH))
+#define ALL_BITS (((IBV_QP_DEST_QPN << 1) - 1) & ~(IBV_QP_STATE | IBV_QP_ALT_PATH))
 
 static const struct transition {
 	enum ibv_qp_state from, to;
@@ -60,7 +63,7 @@ static void close_side(void)
 	struct ibv_async_event event;
 
 	while (readable(device->async_fd, 0) && !ibv_get_async_event(device, &event))
-		ibv_ack_async_event(&event);	/* SQ_DRAINED, of those that asked for it */
+		ibv_ack_async_event(&event); /* SQ_DRAINED, of those that asked for it */
 	side_close(&side);
 }
 
@@ -256,7 +259,7 @@ static void values_entering_init(void)
 	rejects(&bad, INIT_BITS);
 	bad = good;
 	bad.pkey_index = device_attr.max_pkeys;
-	if (!device_is_rxe)	/* that looks at no P_Key */
+	if (!device_is_rxe) /* that looks at no P_Key */
 		rejects(&bad, INIT_BITS);
 	CU_ASSERT_EQUAL(state_of(side.qp), IBV_QPS_RESET);
 	close_side();
@@ -284,7 +287,7 @@ static void values_entering_rtr(void)
 	bad.ah_attr.port_num = 9;
 	rejects(&bad, RTR_BITS);
 	bad = good;
-	if (!device_is_rxe) {	/* that looks at no MTU */
+	if (!device_is_rxe) { /* that looks at no MTU */
 		bad.path_mtu = 0;
 		rejects(&bad, RTR_BITS);
 		bad.path_mtu = IBV_MTU_4096 + 1;

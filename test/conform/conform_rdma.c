@@ -10,9 +10,9 @@ static void write_lands(void)
 	if (!pair_open(&pair, NULL))
 		return;
 	strcpy(pair.a.buffer, "written");
-	CU_ASSERT_EQUAL(
-		post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &pair.b, 1000, IBV_SEND_SIGNALED),
-		0);
+	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 1, 0, 8, &pair.b, 1000,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, &wc));
 	CU_ASSERT_EQUAL(wc.opcode, IBV_WC_RDMA_WRITE);
 	CU_ASSERT_STRING_EQUAL(pair.b.buffer + 1000, "written");
@@ -30,8 +30,9 @@ static void read_fetches(void)
 	if (!pair_open(&pair, NULL))
 		return;
 	strcpy(pair.b.buffer + 500, "remote");
-	CU_ASSERT_EQUAL(
-		post_rdma(&pair.a, IBV_WR_RDMA_READ, 1, 64, 7, &pair.b, 500, IBV_SEND_SIGNALED), 0);
+	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_READ, 1, 64, 7, &pair.b, 500,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, &wc));
 	CU_ASSERT_EQUAL(wc.opcode, IBV_WC_RDMA_READ);
 	CU_ASSERT_EQUAL(wc.byte_len, 7);
@@ -106,7 +107,8 @@ static void read_after_write(void)
 		CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, i, 0, 5000, &pair.b, 0, 0),
 				0);
 		CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_READ, i, 10000, 5000, &pair.b, 0,
-					  IBV_SEND_SIGNALED | IBV_SEND_FENCE), 0);
+					  IBV_SEND_SIGNALED | IBV_SEND_FENCE),
+				0);
 		CU_ASSERT_TRUE_FATAL(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
 		CU_ASSERT_EQUAL(memcmp(pair.a.buffer, pair.a.buffer + 10000, 5000), 0);
 	}
@@ -131,7 +133,8 @@ static void last_byte_comes_last(void)
 	for (i = 0; i < COUNT(sizes); i++) {
 		memset(pair.b.buffer, 0, BUFFER);
 		CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, i, 0, sizes[i], &pair.b, 0,
-					  IBV_SEND_SIGNALED), 0);
+					  IBV_SEND_SIGNALED),
+				0);
 		CU_ASSERT_TRUE(unit_wait_for(last_byte_is, pair.b.buffer + sizes[i] - 1, PATIENCE));
 		CU_ASSERT_EQUAL(memcmp(pair.a.buffer, pair.b.buffer, sizes[i]), 0);
 		CU_ASSERT_TRUE(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
@@ -201,7 +204,8 @@ static void fetch_and_add(void)
 	CU_ASSERT_EQUAL(*word(&pair.a, 0), 40);
 	CU_ASSERT_EQUAL(*word(&pair.b, 64), 42);
 	CU_ASSERT_EQUAL(post_atomic(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0, &pair.b, 64,
-				    (uint64_t)-43, 0), 0);
+				    (uint64_t)-43, 0),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_EQUAL(*word(&pair.b, 64), UINT64_MAX);
 	pair_close(&pair);
@@ -263,7 +267,8 @@ static const struct unit_test tests[] = {
 	{ "B.3 gathered writes, scattered reads", scatter_and_gather },
 	{ "B.8 fetch and add returns the old value", fetch_and_add },
 	{ "B.8 compare and swap swaps only an equal value", compare_and_swap },
-	{ "B.2 fence: what reads brought is there before the fenced request", fence_waits_for_reads },
+	{ "B.2 fence: what reads brought is there before the fenced request",
+	  fence_waits_for_reads },
 };
 
 CONFORM_MAIN("conform_rdma", tests)

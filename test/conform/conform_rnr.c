@@ -3,8 +3,8 @@
 #include "test/conform/conform.h"
 #include "util/clock.h"
 
-#define TIMER_5MS     18		/* 5.12 ms */
-#define TIMEOUT_16MS  12		/* 16.8 ms */
+#define TIMER_5MS     18 /* 5.12 ms */
+#define TIMEOUT_16MS  12 /* 16.8 ms */
 #define TIMEOUT_537MS 17
 
 static uint64_t started;
@@ -55,7 +55,7 @@ static void rnr_for_ever(void)
 	if (!pair_open(&pair, &(struct pair_options){ .rnr_retry = 7, .min_rnr_timer = 1 }))
 		return;
 	CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, 8, IBV_SEND_SIGNALED), 0);
-	CU_ASSERT_TRUE(stays_empty(pair.a.scq));	/* some thousand times its timer */
+	CU_ASSERT_TRUE(stays_empty(pair.a.scq)); /* some thousand times its timer */
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 2, 0, 8), 0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
@@ -75,9 +75,9 @@ static void rnr_keeps_order(void)
 		CU_ASSERT_EQUAL(post_send(&pair.a, i, (uint32_t)i * 8, 8, IBV_SEND_SIGNALED), 0);
 	}
 	/* behind them, where no receive is needed */
-	CU_ASSERT_EQUAL(
-		post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 6, 0, 8, &pair.b, 60000, IBV_SEND_SIGNALED),
-		0);
+	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 6, 0, 8, &pair.b, 60000,
+				  IBV_SEND_SIGNALED),
+			0);
 	CU_ASSERT_TRUE(stays_empty(pair.a.scq));
 	CU_ASSERT_EQUAL(pair.b.buffer[60000], 0);
 	for (i = 0; i < 6; i++) {
@@ -109,8 +109,7 @@ static void late_receive(void)
 	struct pair pair;
 	uint64_t i;
 
-	if (!pair_open(&pair,
-		       &(struct pair_options){ .rnr_retry = 6, .min_rnr_timer_none = true }))
+	if (!pair_open(&pair, &(struct pair_options){ .rnr_retry = 6, .min_rnr_timer_none = true }))
 		return;
 	for (i = 0; i < 3; i++) {
 		CU_ASSERT_EQUAL(post_send(&pair.a, i, 0, 8, IBV_SEND_SIGNALED), 0);
@@ -243,7 +242,9 @@ static void new_qp_is_not_the_old_one(void)
 		return;
 	destroy_b(&pair);
 	init = (struct ibv_qp_init_attr){
-		.send_cq = pair.b.scq, .recv_cq = pair.b.rcq, .qp_type = IBV_QPT_RC,
+		.send_cq = pair.b.scq,
+		.recv_cq = pair.b.rcq,
+		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 	qp = ibv_create_qp(pair.b.pd, &init);

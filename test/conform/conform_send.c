@@ -181,8 +181,9 @@ static void gather_and_scatter_more(void)
 static void each_size(void)
 {
 	static const uint32_t sizes[] = {
-		1,    7,    8,	  39,	40,   41,   48,	  49,	63,   64,   65,	  111,	112,  113,  255,   256,   1023,
-		1024, 1025, 4095, 4096, 4097, 8191, 8192, 8193, 16384, 32767, 65535, BUFFER,
+		1,    7,    8,	  39,	40,   41,    48,    49,	   63,	   64,
+		65,   111,  112,  113,	255,  256,   1023,  1024,  1025,   4095,
+		4096, 4097, 8191, 8192, 8193, 16384, 32767, 65535, BUFFER,
 	};
 	struct ibv_wc wc;
 	struct pair pair;
@@ -278,7 +279,8 @@ static void order_is_kept(void)
 			CU_ASSERT_EQUAL(post_recv(&pair.b, k, (uint32_t)(k % 2) * 32768, 32768), 0);
 		for (k = i; k < i + 8; k++)
 			CU_ASSERT_EQUAL(post_send(&pair.a, k, 0, sizes[k % 8],
-						  k % 4 == 3 ? IBV_SEND_SIGNALED : 0), 0);
+						  k % 4 == 3 ? IBV_SEND_SIGNALED : 0),
+					0);
 		CU_ASSERT_TRUE(completes(pair.a.scq, i + 3, IBV_WC_SUCCESS, NULL));
 		CU_ASSERT_TRUE(completes(pair.a.scq, i + 7, IBV_WC_SUCCESS, NULL));
 		for (k = i; k < i + 8; k++) {

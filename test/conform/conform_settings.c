@@ -18,14 +18,17 @@ static void places_come_back_unpolled(void)
 	/* what makes a completion keeps its place until that is polled */
 	for (i = 0; i < DEPTH; i++)
 		CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, i, 0, 8, &pair.b, 0,
-					  IBV_SEND_SIGNALED), 0);
+					  IBV_SEND_SIGNALED),
+				0);
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, i, 0, 8, &pair.b, 0, 0), ENOMEM);
 	for (i = 0; i < DEPTH; i++)
 		CU_ASSERT_TRUE(completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL));
 	for (i = 0; i < 5 * DEPTH; i++)
 		CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, i, 0, 8, &pair.b, 0,
 					  i % 3 ? 0 : IBV_SEND_SIGNALED) ||
-				(i % 3 == 0 && !completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL)), 0);
+					(i % 3 == 0 &&
+					 !completes(pair.a.scq, i, IBV_WC_SUCCESS, NULL)),
+				0);
 	pair_close(&pair);
 }
 

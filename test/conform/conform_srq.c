@@ -35,8 +35,8 @@ static bool open_second(struct second *second, struct pair *pair)
 	second->qp = ibv_create_qp(pair->b.pd, &init);
 	good = good && second->qp && !make_init(second->a.qp, 0) && !make_init(second->qp, 0) &&
 	       !make_rtr(second->a.qp, second->qp->qp_num, NULL) &&
-	       !make_rtr(second->qp, second->a.qp->qp_num, NULL) &&
-	       !make_rts(second->a.qp, NULL) && !make_rts(second->qp, NULL);
+	       !make_rtr(second->qp, second->a.qp->qp_num, NULL) && !make_rts(second->a.qp, NULL) &&
+	       !make_rts(second->qp, NULL);
 	CU_ASSERT_TRUE(good);
 	return good;
 }
@@ -98,7 +98,7 @@ static void qp_has_no_queue_of_its_own(void)
 		return;
 	CU_ASSERT_PTR_EQUAL(pair.b.qp->srq, pair.b.srq);
 	CU_ASSERT_EQUAL(ibv_post_recv(pair.b.qp, &wr, &bad), EINVAL);
-	CU_ASSERT_TRUE(bad == &wr || device_is_rxe);	/* that leaves it alone */
+	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* that leaves it alone */
 	pair_close(&pair);
 }
 
@@ -309,7 +309,7 @@ static void resize_is_checked(void)
 	CU_ASSERT_EQUAL(ibv_query_srq(pair.b.srq, &now), 0);
 	CU_ASSERT_TRUE(now.max_wr >= 2 * ROOM);
 	CU_ASSERT_EQUAL(now.srq_limit, 2 * ROOM);
-	attr.max_wr = ROOM;		/* less than the limit that is armed */
+	attr.max_wr = ROOM; /* less than the limit that is armed */
 	CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
 	pair_close(&pair);
 }
@@ -348,8 +348,8 @@ static void *grow(void *arg)
 {
 	struct ibv_srq *srq = arg;
 	struct ibv_srq_attr attr = { .max_wr = 2 * ROOM };
-	uint32_t last = (uint32_t)device_attr.max_srq_wr < 2048 ?
-				(uint32_t)device_attr.max_srq_wr : 2048;
+	uint32_t last =
+		(uint32_t)device_attr.max_srq_wr < 2048 ? (uint32_t)device_attr.max_srq_wr : 2048;
 
 	for (; attr.max_wr <= last; attr.max_wr *= 2) {
 		if (ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR))

@@ -6,7 +6,7 @@
 #include "test/conform/conform.h"
 
 #define THREADS 4
-#define ROUNDS  300
+#define ROUNDS	300
 
 static struct pair pair;
 static atomic_uint failures, polled;
@@ -18,8 +18,9 @@ static void run(void *(*function)(void *), unsigned count)
 	unsigned i;
 
 	for (i = 0; i < count; i++)
-		CU_ASSERT_EQUAL_FATAL(
-			pthread_create(&threads[i], NULL, function, (void *)(uintptr_t)i), 0);
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, function,
+						     (void *)(uintptr_t)i),
+				      0);
 	for (i = 0; i < count; i++)
 		CU_ASSERT_EQUAL(pthread_join(threads[i], NULL), 0);
 	CU_ASSERT_EQUAL(atomic_exchange(&failures, 0), 0);
@@ -36,7 +37,7 @@ static void *post_writes(void *arg)
 			error = post_rdma(&pair.a, IBV_WR_RDMA_WRITE, thread << 32 | i, 0, 8,
 					  &pair.b, 64, IBV_SEND_SIGNALED);
 			if (error == ENOMEM)
-				sched_yield();	/* until the poller has made room */
+				sched_yield(); /* until the poller has made room */
 		} while (error == ENOMEM);
 		failures += error != 0;
 	}
@@ -138,7 +139,7 @@ static void many_poll_one_sends(void)
 
 static void *live_and_die(void *arg)
 {
-	static pthread_mutex_t asserting = PTHREAD_MUTEX_INITIALIZER;	/* CUnit's own state */
+	static pthread_mutex_t asserting = PTHREAD_MUTEX_INITIALIZER; /* CUnit's own state */
 	struct pair own;
 	unsigned i;
 

@@ -24,7 +24,7 @@ static void messages(void)
 		CU_ASSERT_TRUE(completes(pair.b.rcq, i, IBV_WC_SUCCESS, &wc));
 		CU_ASSERT_EQUAL(wc.opcode, IBV_WC_RECV);
 		CU_ASSERT_EQUAL(wc.byte_len, sizes[i]);
-		if (!device_is_rxe)	/* which says so of each packet, though only datagrams have room for one */
+		if (!device_is_rxe) /* which says so of each packet, though only datagrams have room for one */
 			CU_ASSERT_FALSE(wc.wc_flags & IBV_WC_GRH);
 		CU_ASSERT_TRUE(pattern_holds(pair.b.buffer, sizes[i], (unsigned)i));
 	}
@@ -62,8 +62,7 @@ static void writes(void)
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, &wc));
 	CU_ASSERT_EQUAL(wc.opcode, IBV_WC_RDMA_WRITE);
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 2, 0, 0), 0);
-	CU_ASSERT_EQUAL(post_imm(&pair.a, IBV_WR_RDMA_WRITE_WITH_IMM, 3, &pair.b,
-				 pair.b.mr->rkey),
+	CU_ASSERT_EQUAL(post_imm(&pair.a, IBV_WR_RDMA_WRITE_WITH_IMM, 3, &pair.b, pair.b.mr->rkey),
 			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 3, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 2, IBV_WC_SUCCESS, &wc));
@@ -91,7 +90,10 @@ static void send_with_immediate(void)
 	pair_close(&pair);
 }
 
-static void no_receive_loses(void) { unreliable_no_receive_loses(&uc); }
+static void no_receive_loses(void)
+{
+	unreliable_no_receive_loses(&uc);
+}
 
 static void nobody_there_loses(void)
 {
@@ -118,8 +120,8 @@ static void bad_key_loses(void)
 	if (!pair_open(&pair, &uc))
 		return;
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 1, 0, 64), 0);
-	CU_ASSERT_EQUAL(post_imm(&pair.a, IBV_WR_RDMA_WRITE, 2, &pair.b,
-				 pair.b.mr->rkey ^ 0x5500), 0);
+	CU_ASSERT_EQUAL(post_imm(&pair.a, IBV_WR_RDMA_WRITE, 2, &pair.b, pair.b.mr->rkey ^ 0x5500),
+			0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 2, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_EQUAL(pair.b.buffer[500], 0);
 	CU_ASSERT_EQUAL(post_send(&pair.a, 3, 0, 8, IBV_SEND_SIGNALED), 0);
@@ -148,7 +150,10 @@ static void too_long_is_not_told(void)
 	pair_close(&pair);
 }
 
-static void local_error_stops_the_send_queue(void) { unreliable_local_error(&uc); }
+static void local_error_stops_the_send_queue(void)
+{
+	unreliable_local_error(&uc);
+}
 
 static void no_reads_no_atomics(void)
 {
@@ -177,7 +182,7 @@ static void masks(void)
 	init_attr(&attr, &mask, &uc);
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &attr, mask | IBV_QP_QKEY), EINVAL);
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &attr, mask), 0);
-	rtr_attr(&attr, &mask, 77, &rc);	/* more than a UC may be given */
+	rtr_attr(&attr, &mask, 77, &rc); /* more than a UC may be given */
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &attr, mask), EINVAL);
 	rtr_attr(&attr, &mask, 77, &uc);
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &attr, mask & ~IBV_QP_AV), EINVAL);
@@ -199,8 +204,8 @@ static void messages_to_another_process(void)
 
 	if (!remote_open(&peer, &here, &uc))
 		return;
-	messages_there(&here, &peer, sizes + 1, COUNT(sizes) - 1);	/* the first is empty */
-	CU_ASSERT_EQUAL(post_send(&here, 99, 0, 8, IBV_SEND_SIGNALED), 0);	/* lost */
+	messages_there(&here, &peer, sizes + 1, COUNT(sizes) - 1);	   /* the first is empty */
+	CU_ASSERT_EQUAL(post_send(&here, 99, 0, 8, IBV_SEND_SIGNALED), 0); /* lost */
 	CU_ASSERT_TRUE(completes(here.scq, 99, IBV_WC_SUCCESS, NULL));
 	remote_close(&peer);
 	side_close(&here);

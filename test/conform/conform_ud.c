@@ -182,7 +182,10 @@ static void scattered_header(void)
 		return;
 	for (uint32_t i = 0; i < 3; i++)
 		to[i] = (struct ibv_sge){ (uintptr_t)pair.b.buffer + i * 1000,
-					  i == 0 ? 30 : i == 1 ? 20 : 500, pair.b.mr->lkey };
+					  i == 0   ? 30
+					  : i == 1 ? 20
+						   : 500,
+					  pair.b.mr->lkey };
 	strcpy(pair.a.buffer, "0123456789abcdef");
 	CU_ASSERT_EQUAL(ibv_post_recv(pair.b.qp, &wr, &bad), 0);
 	CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, 17, 0), 0);
@@ -194,7 +197,10 @@ static void scattered_header(void)
 
 /* ---- losses ---- */
 
-static void no_receive_loses(void) { unreliable_no_receive_loses(&ud); }
+static void no_receive_loses(void)
+{
+	unreliable_no_receive_loses(&ud);
+}
 
 /* Sends with this key and to this number; whether it arrives. */
 static bool arrives(struct pair *pair, uint32_t qkey, uint32_t qpn)
@@ -291,7 +297,10 @@ static void room_is_too_small(void)
 	pair_close(&pair);
 }
 
-static void local_error_stops_the_send_queue(void) { unreliable_local_error(&ud); }
+static void local_error_stops_the_send_queue(void)
+{
+	unreliable_local_error(&ud);
+}
 
 static void bad_work_requests(void)
 {
@@ -306,7 +315,7 @@ static void bad_work_requests(void)
 	if (!pair_open(&pair, &ud))
 		return;
 	wr = wr_to(&pair.a, &sge, 10);
-	wr.wr.ud.ah = pair.b.ah;	/* of another PD */
+	wr.wr.ud.ah = pair.b.ah; /* of another PD */
 	CU_ASSERT_EQUAL(post(&pair.a, &wr), EINVAL);
 	wr = wr_to(&pair.a, &sge, 10);
 	wr.wr.ud.remote_qpn = 1 << 24;
@@ -333,7 +342,8 @@ static void error_flushes(void)
 	CU_ASSERT_EQUAL(move_to(pair.b.qp, IBV_QPS_ERR), 0);
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 1, IBV_WC_WR_FLUSH_ERR, NULL));
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 2, IBV_WC_WR_FLUSH_ERR, NULL));
-	if (!device_is_rxe) {		/* which flushes what is posted later only when it is poked */
+	/* which flushes what is posted later only when it is poked */
+	if (!device_is_rxe) {
 		CU_ASSERT_EQUAL(post_recv(&pair.b, 3, 0, ROOM), 0);
 		CU_ASSERT_TRUE(completes(pair.b.rcq, 3, IBV_WC_WR_FLUSH_ERR, NULL));
 	}

@@ -3,7 +3,10 @@
 #include "test/conform/remote.h"
 
 static const struct pair_options ud = {
-	.type = IBV_QPT_UD, .send_wr = 512, .recv_wr = 512, .cqe = 1024,
+	.type = IBV_QPT_UD,
+	.send_wr = 512,
+	.recv_wr = 512,
+	.cqe = 1024,
 };
 
 #define ROOM (GRH_SIZE + 1024)
@@ -142,11 +145,11 @@ static void shared_queue(void)
 	}
 	for (uint64_t i = 0; i < 4; i++) {
 		CU_ASSERT_TRUE(remote_completes_recv(&peer, i, IBV_WC_SUCCESS, NULL));
-		CU_ASSERT_TRUE(remote_holds(&peer, (uint32_t)i * 2048 + GRH_SIZE, 500,
-					    (unsigned)i));
+		CU_ASSERT_TRUE(
+			remote_holds(&peer, (uint32_t)i * 2048 + GRH_SIZE, 500, (unsigned)i));
 	}
 	CU_ASSERT_TRUE(remote_async_is(&peer, IBV_EVENT_SRQ_LIMIT_REACHED, true));
-	CU_ASSERT_EQUAL(post_send(&here, 9, 0, 8, IBV_SEND_SIGNALED), 0);	/* lost */
+	CU_ASSERT_EQUAL(post_send(&here, 9, 0, 8, IBV_SEND_SIGNALED), 0); /* lost */
 	CU_ASSERT_TRUE(completes(here.scq, 9, IBV_WC_SUCCESS, NULL));
 	remote_close(&peer);
 	side_close(&here);

@@ -42,9 +42,11 @@ void writes_and_reads(struct side *here, struct remote *peer, const uint32_t *si
 		uint32_t half = sizes[i] / 2 + 1;
 
 		pattern_fill(here->buffer, half, (unsigned)i);
-		CU_ASSERT_EQUAL(post_rdma(here, IBV_WR_RDMA_WRITE, 1, 0, half, &peer->side, 3, 0), 0);
-		CU_ASSERT_EQUAL(post_rdma(here, IBV_WR_RDMA_READ, 2, BUFFER / 2 - 3, half, &peer->side, 3,
-					  IBV_SEND_SIGNALED), 0);
+		CU_ASSERT_EQUAL(post_rdma(here, IBV_WR_RDMA_WRITE, 1, 0, half, &peer->side, 3, 0),
+				0);
+		CU_ASSERT_EQUAL(post_rdma(here, IBV_WR_RDMA_READ, 2, BUFFER / 2 - 3, half,
+					  &peer->side, 3, IBV_SEND_SIGNALED),
+				0);
 		CU_ASSERT_TRUE(completes(here->scq, 2, IBV_WC_SUCCESS, NULL));
 		CU_ASSERT_TRUE(pattern_holds(here->buffer + BUFFER / 2 - 3, half, (unsigned)i));
 		CU_ASSERT_TRUE(remote_holds(peer, 3, half, (unsigned)i));

@@ -25,7 +25,7 @@ int make_init(struct ibv_qp *qp, int access)
 }
 
 void rtr_attr(struct ibv_qp_attr *attr, int *mask, uint32_t peer,
-		 const struct pair_options *options)
+	      const struct pair_options *options)
 {
 	struct ibv_port_attr port = { 0 };
 

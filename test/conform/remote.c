@@ -156,54 +156,36 @@ static int64_t serve(const struct command *c, struct answer *a)
 	int64_t good;
 
 	switch (c->op) {
-	case OP_OPEN:
-		return serve_open(c, a);
-	case OP_CONNECT:
-		return side_connect(&own, (uint32_t)c->value, &own_options);
-	case OP_RECV:
-		return post_recv(&own, c->wr_id, c->offset, c->length);
-	case OP_SRQ:
-		return post_srq(&own, c->wr_id, c->offset, c->length);
-	case OP_SEND:
-		return post_send(&own, c->wr_id, c->offset, c->length, IBV_SEND_SIGNALED);
-	case OP_ADD:
-		return serve_add(c);
+	case OP_OPEN: return serve_open(c, a);
+	case OP_CONNECT: return side_connect(&own, (uint32_t)c->value, &own_options);
+	case OP_RECV: return post_recv(&own, c->wr_id, c->offset, c->length);
+	case OP_SRQ: return post_srq(&own, c->wr_id, c->offset, c->length);
+	case OP_SEND: return post_send(&own, c->wr_id, c->offset, c->length, IBV_SEND_SIGNALED);
+	case OP_ADD: return serve_add(c);
 	case OP_COMPLETES_SEND:
 		return completes(own.scq, c->wr_id, (enum ibv_wc_status)c->value, NULL);
 	case OP_COMPLETES_RECV:
 		good = completes(own.rcq, c->wr_id, (enum ibv_wc_status)c->value, &wc);
 		a->length = wc.byte_len;
 		return good;
-	case OP_REACHES:
-		return reaches(own.qp, (enum ibv_qp_state)c->value);
-	case OP_TO:
-		return move_to(own.qp, (enum ibv_qp_state)c->value);
+	case OP_REACHES: return reaches(own.qp, (enum ibv_qp_state)c->value);
+	case OP_TO: return move_to(own.qp, (enum ibv_qp_state)c->value);
 	case OP_ASYNC:
 		return async_is((enum ibv_event_type)c->value,
 				c->key ? (void *)own.srq : (void *)own.qp);
-	case OP_SILENT:
-		return async_silent();
+	case OP_SILENT: return async_silent();
 	case OP_FILL:
 		pattern_fill(own.buffer + c->offset, c->length, (unsigned)c->value);
 		return true;
-	case OP_HOLDS:
-		return pattern_holds(own.buffer + c->offset, c->length, (unsigned)c->value);
-	case OP_ARM:
-		return !ibv_req_notify_cq(own.rcq, 0);
-	case OP_EVENT:
-		return serve_event();
-	case OP_LIMIT:
-		return serve_limit(c);
-	case OP_GROW:
-		return serve_grow(c);
-	case OP_UNMAP:
-		return serve_unmap();
-	case OP_DEREGISTER:
-		return serve_deregister();
-	case OP_DESTROY_QP:
-		return serve_destroy_qp();
-	case OP_CLOSE:
-		return side_release(&own);
+	case OP_HOLDS: return pattern_holds(own.buffer + c->offset, c->length, (unsigned)c->value);
+	case OP_ARM: return !ibv_req_notify_cq(own.rcq, 0);
+	case OP_EVENT: return serve_event();
+	case OP_LIMIT: return serve_limit(c);
+	case OP_GROW: return serve_grow(c);
+	case OP_UNMAP: return serve_unmap();
+	case OP_DEREGISTER: return serve_deregister();
+	case OP_DESTROY_QP: return serve_destroy_qp();
+	case OP_CLOSE: return side_release(&own);
 	}
 	return 0;
 }
@@ -265,7 +247,7 @@ static bool start(struct remote *peer)
 	peer->fd = fds[0];
 	peer->pid = fork();
 	if (!peer->pid) {
-		snprintf(number, sizeof(number), "%d", dup(fds[1]));	/* survives exec */
+		snprintf(number, sizeof(number), "%d", dup(fds[1])); /* survives exec */
 		execl("/proc/self/exe", "peer", "--peer", number, (char *)NULL);
 		_exit(127);
 	}
@@ -288,7 +270,9 @@ bool remote_open(struct remote *peer, struct side *here, const struct pair_optio
 	peer->qp.qp_num = answer.qpn;
 	peer->mr.rkey = answer.rkey;
 	peer->side = (struct side){
-		.qp = &peer->qp, .mr = &peer->mr, .buffer = (char *)(uintptr_t)answer.buffer,
+		.qp = &peer->qp,
+		.mr = &peer->mr,
+		.buffer = (char *)(uintptr_t)answer.buffer,
 	};
 	good = good && side_connect(here, answer.qpn, options) &&
 	       ASK(peer, .op = OP_CONNECT, .value = here->qp->qp_num) == true;
@@ -355,7 +339,7 @@ bool remote_completes_send(struct remote *peer, uint64_t wr_id, enum ibv_wc_stat
 }
 
 bool remote_completes_recv(struct remote *peer, uint64_t wr_id, enum ibv_wc_status status,
-			 uint32_t *length)
+			   uint32_t *length)
 {
 	struct command command = { .op = OP_COMPLETES_RECV, .wr_id = wr_id, .value = status };
 	struct answer answer = { 0 };

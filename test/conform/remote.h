@@ -33,7 +33,7 @@ bool remote_add_start(struct remote *peer, const void *word, uint32_t rkey, uint
 bool remote_add_end(struct remote *peer);
 bool remote_completes_send(struct remote *peer, uint64_t wr_id, enum ibv_wc_status status);
 bool remote_completes_recv(struct remote *peer, uint64_t wr_id, enum ibv_wc_status status,
-			 uint32_t *length);
+			   uint32_t *length);
 bool remote_reaches(struct remote *peer, enum ibv_qp_state state);
 int remote_to(struct remote *peer, enum ibv_qp_state state);
 bool remote_async_is(struct remote *peer, enum ibv_event_type type, bool of_srq);

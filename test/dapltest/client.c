@@ -22,7 +22,8 @@ static bool ia_show(struct client *c)
 	char text[ADDRESS_TEXT];
 
 	if (!dat_ok(dat_ia_query(c->ia, NULL, DAT_IA_FIELD_ALL, &ia, DAT_PROVIDER_FIELD_ALL,
-				 &provider), "dat_ia_query"))
+				 &provider),
+		    "dat_ia_query"))
 		return false;
 	detail("Provider: %s version %u.%u, adapter %s by %s", provider.provider_name,
 	       (unsigned int)provider.provider_version_major,
@@ -48,7 +49,7 @@ static bool server_reach(struct client *c)
 	};
 	DAT_EVENT_NUMBER outcome;
 
-	for (int tries = 0; ; tries++) {
+	for (int tries = 0;; tries++) {
 		if (!control_arm(&c->control, 1) || !link_connect(&c->control.link, &to, &outcome))
 			return false;
 		if (c->control.link.connected)
@@ -133,7 +134,8 @@ bool client_run(const struct options *opt)
 	watchdog_start();
 	say("DT_cs_Client: Starting Test ...");
 	if (!dat_ok(dat_ia_open((DAT_NAME_PTR)(uintptr_t)opt->device, CLIENT_EVENTS, &c.async_evd,
-				&c.ia), "dat_ia_open")) {
+				&c.ia),
+		    "dat_ia_open")) {
 		complain("DT_cs_Client: Could not open %s", opt->device);
 		return false;
 	}

@@ -106,7 +106,8 @@ bool link_connect(struct link *l, const struct target *to, DAT_EVENT_NUMBER *out
 
 	if (!dat_ok(dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)&addr, to->qual, connect_timeout(),
 				   (DAT_COUNT)to->greeting_size, (DAT_PVOID)(uintptr_t)to->greeting,
-				   to->qos, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect"))
+				   to->qos, DAT_CONNECT_DEFAULT_FLAG),
+		    "dat_ep_connect"))
 		return false;
 	return established_await(l, outcome);
 }

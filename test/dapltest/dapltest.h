@@ -8,13 +8,13 @@
 
 enum {
 	PORT_DEFAULT = 62000,
-	PORT_SPAN = 1000,		/* tests use the ports from base + 1 to base + PORT_SPAN */
+	PORT_SPAN = 1000, /* tests use the ports from base + 1 to base + PORT_SPAN */
 	NAME_SIZE = 256,
 	OPS_MAX = 100,
 	THREADS_MAX = 1024,
-	EPS_MAX = 4096,			/* in one test, over all threads */
+	EPS_MAX = 4096, /* in one test, over all threads */
 	SEGMENTS_MAX = 1024,
-	BYTES_MAX = 1 << 30,		/* in one transfer */
+	BYTES_MAX = 1 << 30, /* in one transfer */
 };
 
 /* The numbers are on the wire. */
@@ -33,12 +33,12 @@ struct op {
 	bool by_server;
 	enum transfer transfer;
 	uint32_t size, segments;
-	bool reap_late;			/* the client reaps a send when the answer is there */
+	bool reap_late; /* the client reaps a send when the answer is there */
 };
 
 struct transaction {
 	uint32_t iterations, threads, eps;
-	bool reserved;			/* RSPs in place of PSPs */
+	bool reserved; /* RSPs in place of PSPs */
 	bool validate, poll;
 	uint32_t op_count;
 	struct op ops[OPS_MAX];
@@ -53,7 +53,7 @@ struct performance {
 struct limits {
 	int width;
 	long maximum;
-	unsigned int chosen;		/* a bit for each test */
+	unsigned int chosen; /* a bit for each test */
 };
 
 struct functional {
@@ -91,7 +91,7 @@ bool server_run(const struct options *opt);
 bool limit_run(const struct options *opt);
 bool functional_run(const struct options *opt);
 
-int limit_find(const char *name);	/* -1: no such test */
-int functional_cases(const char *feature);	/* 0: no such feature */
+int limit_find(const char *name);	   /* -1: no such test */
+int functional_cases(const char *feature); /* 0: no such feature */
 
 #endif

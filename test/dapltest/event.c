@@ -16,7 +16,7 @@ static bool await_polling(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found)
 {
 	uint64_t deadline = 0;
 
-	for (unsigned int looks = 1; ; looks++) {
+	for (unsigned int looks = 1;; looks++) {
 		if (!event_look(evd, event, found))
 			return false;
 		if (*found)
@@ -29,7 +29,7 @@ static bool await_polling(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found)
 		} else if (clock_ns() >= deadline) {
 			return true;
 		}
-		sched_yield();	/* the peer may need this processor */
+		sched_yield(); /* the peer may need this processor */
 	}
 }
 
@@ -122,7 +122,7 @@ bool evd_drain(DAT_EVD_HANDLE evd, int *taken)
 	DAT_EVENT event;
 	bool found;
 
-	for (*taken = 0; ; ++*taken) {
+	for (*taken = 0;; ++*taken) {
 		if (!event_look(evd, &event, &found))
 			return false;
 		if (!found)

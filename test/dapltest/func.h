@@ -10,7 +10,7 @@ enum func_result { FUNC_FAIL, FUNC_PASS, FUNC_UNSUPPORTED };
 
 struct func_run {
 	const struct options *opt;
-	int variant;			/* of the case, as its table says */
+	int variant; /* of the case, as its table says */
 };
 
 struct func_case {

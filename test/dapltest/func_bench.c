@@ -29,7 +29,8 @@ bool bench_open(struct bench *b, const struct func_run *run)
 {
 	memset(b, 0, sizeof(*b));
 	return dat_ok(dat_ia_open((DAT_NAME_PTR)(uintptr_t)run->opt->device, EVENTS, &b->async_evd,
-				  &b->ia), "dat_ia_open");
+				  &b->ia),
+		      "dat_ia_open");
 }
 
 bool bench_pz(struct bench *b)
@@ -55,7 +56,8 @@ bool bench_ep(struct bench *b)
 {
 	return bench_pz(b) && bench_evds(b) &&
 	       dat_ok(dat_ep_create(b->ia, b->pz, b->recv_evd, b->request_evd, b->conn_evd, NULL,
-				    &b->ep), "dat_ep_create");
+				    &b->ep),
+		      "dat_ep_create");
 }
 
 enum func_result bench_close(struct bench *b, bool passed)

@@ -10,9 +10,10 @@ static enum func_result wait_in_vain(const struct func_run *run)
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
 	DAT_EVENT event;
 	DAT_COUNT more;
-	bool ok = bench_open(&b, run) && bench_ep(&b) &&
-		  dat_ok(dat_psp_create(b.ia, run->opt->port, b.cr_evd, DAT_PSP_CONSUMER_FLAG,
-					&psp), "dat_psp_create");
+	bool ok =
+		bench_open(&b, run) && bench_ep(&b) &&
+		dat_ok(dat_psp_create(b.ia, run->opt->port, b.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		       "dat_psp_create");
 
 	if (ok) {
 		uint64_t begin = clock_ns(), waited;
@@ -32,5 +33,8 @@ static const struct func_case cases[] = {
 };
 
 const struct func_feature func_connmgt = {
-	"connmgt", "Connect Management (Server side)", cases, sizeof(cases) / sizeof(cases[0]),
+	"connmgt",
+	"Connect Management (Server side)",
+	cases,
+	sizeof(cases) / sizeof(cases[0]),
 };

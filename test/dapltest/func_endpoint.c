@@ -47,5 +47,8 @@ static const struct func_case cases[] = {
 };
 
 const struct func_feature func_endpoint = {
-	"endpoint", "EndPoint management", cases, sizeof(cases) / sizeof(cases[0]),
+	"endpoint",
+	"EndPoint management",
+	cases,
+	sizeof(cases) / sizeof(cases[0]),
 };

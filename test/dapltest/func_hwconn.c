@@ -20,8 +20,8 @@ static enum func_result bad_names(const struct func_run *run)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
 		DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
-		DAT_RETURN ret = dat_ia_open((DAT_NAME_PTR)(uintptr_t)names[i], 10, &async_evd,
-					     &ia);
+		DAT_RETURN ret =
+			dat_ia_open((DAT_NAME_PTR)(uintptr_t)names[i], 10, &async_evd, &ia);
 
 		ok &= expect(ret, DAT_PROVIDER_NOT_FOUND, "dat_ia_open");
 		if (ret == DAT_SUCCESS)
@@ -57,5 +57,8 @@ static const struct func_case cases[] = {
 };
 
 const struct func_feature func_hwconn = {
-	"hwconn", "Hardware connection", cases, sizeof(cases) / sizeof(cases[0]),
+	"hwconn",
+	"Hardware connection",
+	cases,
+	sizeof(cases) / sizeof(cases[0]),
 };

@@ -85,5 +85,8 @@ static const struct func_case cases[] = {
 };
 
 const struct func_feature func_mem = {
-	"mem", "Memory register/deregister", cases, sizeof(cases) / sizeof(cases[0]),
+	"mem",
+	"Memory register/deregister",
+	cases,
+	sizeof(cases) / sizeof(cases[0]),
 };

@@ -37,5 +37,8 @@ static const struct func_case cases[] = {
 };
 
 const struct func_feature func_pz = {
-	"pz", "Protection Zone management", cases, sizeof(cases) / sizeof(cases[0]),
+	"pz",
+	"Protection Zone management",
+	cases,
+	sizeof(cases) / sizeof(cases[0]),
 };

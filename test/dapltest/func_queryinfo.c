@@ -27,7 +27,8 @@ static enum func_result query_ia(const struct func_run *run)
 
 	ok = ok && expect(dat_ia_query(handle, &async_evd, DAT_IA_FIELD_ALL,
 				       fault == FAULT_NULL ? NULL : &attr, DAT_PROVIDER_FIELD_ALL,
-				       &provider), outcome(fault), "dat_ia_query");
+				       &provider),
+			  outcome(fault), "dat_ia_query");
 	if (ok && fault == FAULT_NONE)
 		ok = expect_true(async_evd == b.async_evd, "the asynchronous EVD is our own") &&
 		     expect_true(attr.ia_address_ptr && attr.max_eps > 0, "there are limits") &&
@@ -41,14 +42,14 @@ static enum func_result query_cno(const struct func_run *run)
 	DAT_CNO_HANDLE cno = DAT_HANDLE_NULL;
 	DAT_CNO_PARAM param;
 	struct bench b;
-	bool ok = bench_open(&b, run) && bench_evds(&b) &&
-		  dat_ok(dat_cno_create(b.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno),
-			 "dat_cno_create");
+	bool ok =
+		bench_open(&b, run) && bench_evds(&b) &&
+		dat_ok(dat_cno_create(b.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno), "dat_cno_create");
 
 	if (ok) {
 		ok = expect(dat_cno_query(fault == FAULT_HANDLE ? b.cr_evd : cno, DAT_CNO_FIELD_ALL,
-					  fault == FAULT_NULL ? NULL : &param), outcome(fault),
-			    "dat_cno_query");
+					  fault == FAULT_NULL ? NULL : &param),
+			    outcome(fault), "dat_cno_query");
 		ok &= dat_ok(dat_cno_free(cno), "dat_cno_free");
 	}
 	return bench_close(&b, ok);
@@ -76,18 +77,19 @@ static enum func_result query_psp(const struct func_run *run)
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
 	DAT_PSP_PARAM param;
 	struct bench b;
-	bool ok = bench_open(&b, run) && bench_evds(&b) &&
-		  dat_ok(dat_psp_create(b.ia, run->opt->port, b.cr_evd, DAT_PSP_PROVIDER_FLAG,
-					&psp), "dat_psp_create");
+	bool ok =
+		bench_open(&b, run) && bench_evds(&b) &&
+		dat_ok(dat_psp_create(b.ia, run->opt->port, b.cr_evd, DAT_PSP_PROVIDER_FLAG, &psp),
+		       "dat_psp_create");
 
 	if (ok) {
 		ok = expect(dat_psp_query(fault == FAULT_HANDLE ? b.cr_evd : psp, DAT_PSP_FIELD_ALL,
-					  fault == FAULT_NULL ? NULL : &param), outcome(fault),
-			    "dat_psp_query");
+					  fault == FAULT_NULL ? NULL : &param),
+			    outcome(fault), "dat_psp_query");
 		if (ok && fault == FAULT_NONE)
 			ok = expect_true(param.conn_qual == run->opt->port &&
-					 param.evd_handle == b.cr_evd &&
-					 param.psp_flags == DAT_PSP_PROVIDER_FLAG,
+						 param.evd_handle == b.cr_evd &&
+						 param.psp_flags == DAT_PSP_PROVIDER_FLAG,
 					 "the PSP is as it was made");
 		ok &= dat_ok(dat_psp_free(psp), "dat_psp_free");
 	}
@@ -106,7 +108,7 @@ static enum func_result query_rsp(const struct func_run *run)
 	if (ok) {
 		ok = dat_ok(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, &param), "dat_rsp_query") &&
 		     expect_true(param.conn_qual == run->opt->port &&
-				 param.evd_handle == b.cr_evd && param.ep_handle == b.ep,
+					 param.evd_handle == b.cr_evd && param.ep_handle == b.ep,
 				 "the RSP is as it was made");
 		ok &= dat_ok(dat_rsp_free(rsp), "dat_rsp_free");
 	}
@@ -124,13 +126,14 @@ static enum func_result query_ep(const struct func_run *run)
 {
 	DAT_EP_PARAM param;
 	struct bench b;
-	bool ok = bench_open(&b, run) && bench_ep(&b) &&
-		  dat_ok(dat_ep_query(b.ep, DAT_EP_FIELD_ALL, &param), "dat_ep_query") &&
-		  expect_true(param.ep_state == DAT_EP_STATE_UNCONNECTED &&
-			      param.pz_handle == b.pz &&
-			      param.recv_evd_handle == b.recv_evd &&
-			      param.request_evd_handle == b.request_evd &&
-			      param.connect_evd_handle == b.conn_evd, "the EP is as it was made");
+	bool ok =
+		bench_open(&b, run) && bench_ep(&b) &&
+		dat_ok(dat_ep_query(b.ep, DAT_EP_FIELD_ALL, &param), "dat_ep_query") &&
+		expect_true(param.ep_state == DAT_EP_STATE_UNCONNECTED && param.pz_handle == b.pz &&
+				    param.recv_evd_handle == b.recv_evd &&
+				    param.request_evd_handle == b.request_evd &&
+				    param.connect_evd_handle == b.conn_evd,
+			    "the EP is as it was made");
 
 	return bench_close(&b, ok);
 }
@@ -151,11 +154,10 @@ static enum func_result query_lmr(const struct func_run *run)
 	struct bench b;
 	bool ok = bench_open(&b, run) && bench_pz(&b) &&
 		  region_create(&b.region, b.ia, b.pz, 1024) &&
-		  dat_ok(dat_lmr_query(b.region.lmr, DAT_LMR_FIELD_ALL, &param),
-			 "dat_lmr_query") &&
+		  dat_ok(dat_lmr_query(b.region.lmr, DAT_LMR_FIELD_ALL, &param), "dat_lmr_query") &&
 		  expect_true(param.pz_handle == b.pz && param.length == 1024 &&
-			      param.lmr_context == b.region.lkey &&
-			      param.region_desc.for_va == b.region.base,
+				      param.lmr_context == b.region.lkey &&
+				      param.region_desc.for_va == b.region.base,
 			      "the LMR is as it was made");
 
 	return bench_close(&b, ok);
@@ -203,5 +205,8 @@ static const struct func_case cases[] = {
 };
 
 const struct func_feature func_queryinfo = {
-	"queryinfo", "Queryinfo", cases, sizeof(cases) / sizeof(cases[0]),
+	"queryinfo",
+	"Queryinfo",
+	cases,
+	sizeof(cases) / sizeof(cases[0]),
 };

@@ -5,8 +5,7 @@
 
 #include "func.h"
 
-static const char stars[] =
-	"*********************************************************************";
+static const char stars[] = "*********************************************************************";
 
 static const struct func_feature *feature_find(const char *name)
 {
@@ -30,7 +29,9 @@ int functional_cases(const char *feature)
 static bool case_run(const struct options *opt, const struct func_feature *feature, int number)
 {
 	static const char *const texts[] = {
-		[FUNC_FAIL] = "FAIL", [FUNC_PASS] = "PASS", [FUNC_UNSUPPORTED] = "UNSUPP",
+		[FUNC_FAIL] = "FAIL",
+		[FUNC_PASS] = "PASS",
+		[FUNC_UNSUPPORTED] = "UNSUPP",
 	};
 	const struct func_case *c = &feature->cases[number];
 	struct func_run run = { .opt = opt, .variant = c->variant };

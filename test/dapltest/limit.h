@@ -17,7 +17,7 @@ struct limit_set {
 	DAT_EVD_HANDLE async_evd;
 	DAT_PZ_HANDLE pz;
 	DAT_CNO_HANDLE cno;
-	DAT_EVD_HANDLE evd;		/* for completions and connection requests */
+	DAT_EVD_HANDLE evd; /* for completions and connection requests */
 	DAT_EP_HANDLE ep;
 	struct region buffer;
 };
@@ -26,7 +26,7 @@ struct limit_run {
 	const struct options *opt;
 	struct limit_set *sets;
 	int width;
-	DAT_EVD_HANDLE conn_evd;	/* one for all, on the first IA */
+	DAT_EVD_HANDLE conn_evd; /* one for all, on the first IA */
 	DAT_CONN_QUAL next_qual;
 };
 
@@ -46,7 +46,7 @@ bool limit_is_missing(DAT_RETURN ret);
 /* limit_make.c: how one object of each kind comes and goes */
 struct limit_kind {
 	const char *name, *description, *result;
-	const char *call;		/* what creates it */
+	const char *call; /* what creates it */
 	enum limit_depth depth;
 	DAT_RETURN (*make)(struct limit_run *run, struct limit_set *set, struct limit_made *made);
 	DAT_RETURN (*unmake)(struct limit_made *made);

@@ -127,8 +127,8 @@ static DAT_RETURN recv_unmake(struct limit_made *made)
 }
 
 const struct limit_kind limit_kinds[] = {
-	{ "limit_ia", "Test max num of opens for the same physical IA", "IAs opened",
-	  "dat_ia_open", DEPTH_NONE, ia_make, ia_unmake },
+	{ "limit_ia", "Test max num of opens for the same physical IA", "IAs opened", "dat_ia_open",
+	  DEPTH_NONE, ia_make, ia_unmake },
 	{ "limit_pz", "Test max num of PZs that are supported by an IA", "PZs created",
 	  "dat_pz_create", DEPTH_IA, pz_make, pz_unmake },
 	{ "limit_cno", "Test max num of CNOs that are supported by an IA", "CNOs created",
@@ -143,8 +143,8 @@ const struct limit_kind limit_kinds[] = {
 	  "dat_psp_create", DEPTH_EP, psp_make, psp_unmake },
 	{ "limit_lmr", "Test max num of LMRs that are supported by an IA", "LMRs created",
 	  "dat_lmr_create", DEPTH_EP, lmr_make, lmr_unmake },
-	{ "limit_rpost", "Test max num of receive buffers posted to an EP",
-	  "recv buffers posted", "dat_ep_post_recv", DEPTH_EP, recv_make, recv_unmake },
+	{ "limit_rpost", "Test max num of receive buffers posted to an EP", "recv buffers posted",
+	  "dat_ep_post_recv", DEPTH_EP, recv_make, recv_unmake },
 	{ "limit_size_lmr", "Test max size of LMRs that are supported by an IA", "LMR size",
 	  "dat_lmr_create", DEPTH_EP, NULL, NULL },
 };

@@ -49,11 +49,12 @@ static bool set_create(struct limit_run *run, struct limit_set *set, enum limit_
 		return false;
 	if (depth >= DEPTH_EVD && !run->conn_evd &&
 	    !dat_ok(dat_evd_create(set->ia, EVENTS, set->cno, DAT_EVD_CONNECTION_FLAG,
-				   &run->conn_evd), "dat_evd_create"))
+				   &run->conn_evd),
+		    "dat_evd_create"))
 		return false;
-	if (depth >= DEPTH_EVD &&
-	    !dat_ok(dat_evd_create(set->ia, EVENTS_DTO, set->cno, (DAT_EVD_FLAGS)streams,
-				   &set->evd), "dat_evd_create"))
+	if (depth >= DEPTH_EVD && !dat_ok(dat_evd_create(set->ia, EVENTS_DTO, set->cno,
+							 (DAT_EVD_FLAGS)streams, &set->evd),
+					  "dat_evd_create"))
 		return false;
 	return depth < DEPTH_EP || (dat_ok(limit_ep_make(run, set, &set->ep), "dat_ep_create") &&
 				    region_create(&set->buffer, set->ia, set->pz, LIMIT_BUFFER));

@@ -23,7 +23,8 @@ bool link_create(struct link *l, DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, const struc
 		evd_make(ia, shape->other_events, DAT_EVD_CR_FLAG, &l->cr_evd)) &&
 	       evd_make(ia, shape->other_events, DAT_EVD_CONNECTION_FLAG, &l->conn_evd) &&
 	       dat_ok(dat_ep_create(ia, pz, l->recv_evd, l->request_evd, l->conn_evd, shape->attr,
-				    &l->ep), "dat_ep_create");
+				    &l->ep),
+		      "dat_ep_create");
 }
 
 static bool evd_discard(DAT_EVD_HANDLE *evd)

@@ -252,7 +252,7 @@ static bool rest_parse(struct options *opt, int count, char **words)
 struct kind {
 	char letter;
 	enum test_type type;
-	const char *options;	/* '+': what follows the first other word is not for getopt */
+	const char *options; /* '+': what follows the first other word is not for getopt */
 	bool (*take)(int c, struct options *opt);
 };
 
@@ -337,7 +337,7 @@ bool options_parse(int argc, char **argv, struct options *opt)
 		usage_show();
 		return false;
 	}
-	argv[next - 1] = argv[0];	/* what getopt takes for the name of the program */
+	argv[next - 1] = argv[0]; /* what getopt takes for the name of the program */
 	if (test_parse(kind, argc - next + 1, argv + next - 1, opt))
 		return true;
 	usage_show_test(kind->type);

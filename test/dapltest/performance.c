@@ -7,7 +7,7 @@
 
 enum {
 	EVENTS = 8,
-	SMALL_OUT = 0,			/* offsets in the small memory, and cookies */
+	SMALL_OUT = 0, /* offsets in the small memory, and cookies */
 	SMALL_IN = 64,
 	SMALL_SIZE = 128,
 };
@@ -62,8 +62,7 @@ static bool perf_prepare(struct perf_test *pt)
 		.attr = &attr,
 	};
 
-	if (!pipeline_choose(pt) ||
-	    !dat_ok(dat_pz_create(pt->place->ia, &pt->pz), "dat_pz_create"))
+	if (!pipeline_choose(pt) || !dat_ok(dat_pz_create(pt->place->ia, &pt->pz), "dat_pz_create"))
 		return false;
 	shape.request_events = (int)pt->pipeline;
 	attr.max_request_dtos = (DAT_COUNT)pt->pipeline;

@@ -14,14 +14,14 @@ struct series {
 struct perf_test {
 	const struct place *place;
 	const struct performance *p;
-	uint32_t pipeline;		/* transfers under way at a time */
+	uint32_t pipeline; /* transfers under way at a time */
 	DAT_PZ_HANDLE pz;
 	struct link link;
 	struct region small, data;
 	DAT_LMR_TRIPLET *iov;
 	DAT_RMR_TRIPLET peer;
 
-	uint64_t elapsed, cpu;		/* of the first phase, ns */
+	uint64_t elapsed, cpu; /* of the first phase, ns */
 	struct series posts, reaps, latency;
 };
 

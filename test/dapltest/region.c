@@ -15,7 +15,7 @@ bool region_create(struct region *r, DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, size_t 
 	DAT_VADDR address = 0;
 
 	memset(r, 0, sizeof(*r));
-	r->size = size ? size : 1;	/* an empty message has a buffer, too */
+	r->size = size ? size : 1; /* an empty message has a buffer, too */
 	r->base = aligned_alloc(ALIGNMENT, (r->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 	if (!r->base) {
 		complain("Error: no memory for a buffer of %zu bytes", size);
@@ -25,7 +25,8 @@ bool region_create(struct region *r, DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, size_t 
 	where.for_va = r->base;
 	if (!dat_ok(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, where, r->size, pz,
 				   DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &r->lmr, &r->lkey,
-				   &r->rkey, &length, &address), "dat_lmr_create")) {
+				   &r->rkey, &length, &address),
+		    "dat_lmr_create")) {
 		r->lmr = DAT_HANDLE_NULL;
 		return false;
 	}

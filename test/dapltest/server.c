@@ -133,7 +133,8 @@ bool server_run(const struct options *opt)
 
 	TAILQ_INIT(&s.tasks);
 	if (!dat_ok(dat_ia_open((DAT_NAME_PTR)(uintptr_t)opt->device, SERVER_EVENTS, &s.async_evd,
-				&s.ia), "dat_ia_open")) {
+				&s.ia),
+		    "dat_ia_open")) {
 		complain("DT_cs_Server: Could not open %s", opt->device);
 		return false;
 	}

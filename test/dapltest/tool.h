@@ -69,13 +69,13 @@ struct link {
 	DAT_EVD_HANDLE recv_evd, request_evd, conn_evd, cr_evd;
 	DAT_PSP_HANDLE psp;
 	DAT_RSP_HANDLE rsp;
-	bool poll;		/* look for completions in place of sleeping */
-	bool connected;		/* ESTABLISHED was seen, and no end */
+	bool poll;	/* look for completions in place of sleeping */
+	bool connected; /* ESTABLISHED was seen, and no end */
 };
 
 struct link_shape {
 	int recv_events, request_events, other_events;
-	bool passive;		/* has an EVD for connection requests */
+	bool passive; /* has an EVD for connection requests */
 	bool poll;
 	const DAT_EP_ATTR *attr;
 };
@@ -84,7 +84,7 @@ struct target {
 	struct sockaddr_storage addr;
 	DAT_CONN_QUAL qual;
 	DAT_QOS qos;
-	const char *greeting;	/* private data, or NULL */
+	const char *greeting; /* private data, or NULL */
 	size_t greeting_size;
 };
 

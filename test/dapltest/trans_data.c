@@ -16,8 +16,8 @@ static bool op_recv_post(struct trans_thread *th, uint32_t i)
 	const struct op *op = &th->test->t->ops[i];
 
 	for (uint32_t e = 0; e < th->test->t->eps; e++)
-		if (!link_recv(&th->eps[e].link, (DAT_COUNT)op->segments,
-			       th->eps[e].buffers[i].iov, cookie_of(e, i)))
+		if (!link_recv(&th->eps[e].link, (DAT_COUNT)op->segments, th->eps[e].buffers[i].iov,
+			       cookie_of(e, i)))
 			return false;
 	return true;
 }
@@ -49,8 +49,7 @@ static bool op_post_on(struct trans_ep *ep, const struct op *op, uint32_t i, uin
 		return dat_ok(dat_ep_post_rdma_write(ep->link.ep, segments, b->iov, c, &b->peer,
 						     DAT_COMPLETION_DEFAULT_FLAG),
 			      "dat_ep_post_rdma_write");
-	default:
-		return link_send(&ep->link, segments, b->iov, cookie);
+	default: return link_send(&ep->link, segments, b->iov, cookie);
 	}
 }
 

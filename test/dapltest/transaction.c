@@ -87,7 +87,7 @@ bool transaction_run(const struct place *place, const struct transaction *t)
 	if (threads)
 		started = threads_start(&test, threads);
 	if (place->server && started == 0)
-		gate_pass(place->ready, false);	/* there is no first thread to do it */
+		gate_pass(place->ready, false); /* there is no first thread to do it */
 	for (uint32_t i = 0; i < started; i++)
 		pthread_join(threads[i].thread, NULL);
 	passed = started == t->threads;

@@ -10,19 +10,19 @@
 struct trans_buffer {
 	struct region region;
 	DAT_LMR_TRIPLET *iov;
-	DAT_RMR_TRIPLET peer;		/* RDMA of this side: the memory of the other */
+	DAT_RMR_TRIPLET peer; /* RDMA of this side: the memory of the other */
 };
 
 struct trans_ep {
 	struct link link;
-	struct region small;		/* tables and synchronizing messages, see trans_meet.c */
-	struct trans_buffer *buffers;	/* one for each OP */
+	struct region small;	      /* tables and synchronizing messages, see trans_meet.c */
+	struct trans_buffer *buffers; /* one for each OP */
 };
 
 struct trans_test {
 	const struct place *place;
 	const struct transaction *t;
-	struct gate gate;		/* all threads are ready for the first transfer */
+	struct gate gate; /* all threads are ready for the first transfer */
 };
 
 struct trans_thread {
@@ -31,7 +31,7 @@ struct trans_thread {
 	pthread_t thread;
 	DAT_PZ_HANDLE pz;
 	struct trans_ep *eps;
-	uint64_t begin, end;		/* of the transfers, ns */
+	uint64_t begin, end; /* of the transfers, ns */
 	bool passed;
 };
 

@@ -5,12 +5,11 @@
 
 #include "dapltest.h"
 
-static const char common[] =
-	"  -D name       provider, as in dat.conf (ofa-v2-ib0)\n"
-	"  -n port       port of the server (62000)\n"
-	"  -R qos        HT, LL, EC, PM, or BE: best effort (BE)\n"
-	"  -d            more output\n"
-	"  --timeout s   longest time of a single wait, in seconds (60)\n";
+static const char common[] = "  -D name       provider, as in dat.conf (ofa-v2-ib0)\n"
+			     "  -n port       port of the server (62000)\n"
+			     "  -R qos        HT, LL, EC, PM, or BE: best effort (BE)\n"
+			     "  -d            more output\n"
+			     "  --timeout s   longest time of a single wait, in seconds (60)\n";
 
 static const char transaction[] =
 	"Transaction test: dapltest -T T -s server [options] OP OP ...\n"
@@ -46,9 +45,8 @@ static const char functional[] =
 	"  -f feature    hwconn, endpoint, pz, mem, connmgt or queryinfo\n"
 	"  -s, -i, -t, -v accepted for old scripts\n";
 
-static const char quit[] =
-	"Quit: dapltest -T Q -s server [options]\n"
-	"  -s host       where the server is\n";
+static const char quit[] = "Quit: dapltest -T Q -s server [options]\n"
+			   "  -s host       where the server is\n";
 
 static const char server[] = "Server: dapltest [-T S [options]]\n";
 
@@ -64,9 +62,12 @@ void usage_show(void)
 void usage_show_test(enum test_type type)
 {
 	static const char *const texts[] = {
-		[TEST_SERVER] = server,		[TEST_TRANSACTION] = transaction,
-		[TEST_PERFORMANCE] = performance, [TEST_LIMIT] = limit,
-		[TEST_QUIT] = quit,		[TEST_FUNCTIONAL] = functional,
+		[TEST_SERVER] = server,
+		[TEST_TRANSACTION] = transaction,
+		[TEST_PERFORMANCE] = performance,
+		[TEST_LIMIT] = limit,
+		[TEST_QUIT] = quit,
+		[TEST_FUNCTIONAL] = functional,
 	};
 
 	printf("%s%s", texts[type], common);

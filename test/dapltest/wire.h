@@ -7,20 +7,20 @@
 #include "dapltest.h"
 
 enum {
-	MESSAGE_SIZE = 8192,		/* of every message on the control connection */
-	TABLE_ENTRY = 12,		/* where one buffer is: context and address */
+	MESSAGE_SIZE = 8192, /* of every message on the control connection */
+	TABLE_ENTRY = 12,    /* where one buffer is: context and address */
 	TABLE_SIZE = OPS_MAX * TABLE_ENTRY,
 };
 
 struct client_info {
-	bool little_endian;		/* how the client writes numbers */
+	bool little_endian; /* how the client writes numbers */
 	enum test_type type;
-	uint32_t eps;			/* of all threads */
+	uint32_t eps; /* of all threads */
 };
 
 struct server_info {
 	bool little_endian;
-	uint32_t port;			/* the first one for the EPs of the test */
+	uint32_t port; /* the first one for the EPs of the test */
 };
 
 void wire_put_client_info(unsigned char *msg, const struct client_info *info);

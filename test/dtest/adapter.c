@@ -84,8 +84,9 @@ static bool adapter_query(struct adapter *a, uint64_t qual)
 		complain("Error dat_ia_query: no address");
 		return false;
 	}
-	memcpy(&a->addr, sa, sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						       : sizeof(struct sockaddr_in));
+	memcpy(&a->addr, sa,
+	       sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					 : sizeof(struct sockaddr_in));
 	a->named = provider.provider_specific_attr;
 	a->named_count = provider.num_provider_specific_attr;
 	note("Local Address %s - %s port %llu", sa->sa_family == AF_INET6 ? "AF_INET6" : "AF_INET",
@@ -129,8 +130,8 @@ void adapter_close(struct adapter *a)
 		a->failed = true;
 	a->pz = DAT_HANDLE_NULL;
 	start = clock_ns();
-	if (a->ia && !adapter_did(a, CALL_CLOSE, start,
-				  dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close"))
+	if (a->ia && !adapter_did(a, CALL_CLOSE, start, dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG),
+				  "dat_ia_close"))
 		a->failed = true;
 	a->ia = DAT_HANDLE_NULL;
 	a->async_evd = DAT_HANDLE_NULL;

@@ -7,10 +7,10 @@
 #include "tool.h"
 
 enum {
-	SERVER_SECONDS = 600,		/* a server waits so long for its first client */
+	SERVER_SECONDS = 600, /* a server waits so long for its first client */
 	CONNECT_SECONDS_MAX = 100,
-	PART_SECONDS = 60,		/* any other wait, unless --timeout says otherwise */
-	GRH_SIZE = 40,			/* comes before every datagram */
+	PART_SECONDS = 60, /* any other wait, unless --timeout says otherwise */
+	GRH_SIZE = 40,	   /* comes before every datagram */
 };
 
 /* option.c: a command line that is wrong ends the program with its usage. */
@@ -20,26 +20,34 @@ double option_seconds(const char *text, const char *usage);
 const char *option_provider(const char *text, const char *usage);
 
 enum call_kind {
-	CALL_OPEN, CALL_CLOSE, CALL_PZ_CREATE, CALL_PZ_FREE, CALL_LMR_CREATE, CALL_LMR_FREE,
-	CALL_EVD_CREATE, CALL_EVD_FREE, CALL_EP_CREATE, CALL_EP_FREE,
+	CALL_OPEN,
+	CALL_CLOSE,
+	CALL_PZ_CREATE,
+	CALL_PZ_FREE,
+	CALL_LMR_CREATE,
+	CALL_LMR_FREE,
+	CALL_EVD_CREATE,
+	CALL_EVD_FREE,
+	CALL_EP_CREATE,
+	CALL_EP_FREE,
 	CALL_KINDS,
 };
 
 /* An open IA and its PZ; what calls took; whether all that was made could be freed. */
 struct adapter {
 	char provider[PROVIDER_SIZE];
-	double limit;			/* seconds one wait may take, 0: the usual */
+	double limit; /* seconds one wait may take, 0: the usual */
 	bool verbose;
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
 	DAT_PZ_HANDLE pz;
 	struct sockaddr_storage addr;
 	DAT_IA_ATTR attr;
-	const DAT_NAMED_ATTR *named;	/* the provider's, valid while the IA is open */
+	const DAT_NAMED_ATTR *named; /* the provider's, valid while the IA is open */
 	int named_count;
 	double took_us[CALL_KINDS];
 	int calls[CALL_KINDS];
-	bool failed;			/* something could not be freed */
+	bool failed; /* something could not be freed */
 };
 
 /* Registered memory. */
@@ -75,9 +83,9 @@ void async_check(struct adapter *a);
 enum met { MET_FAILED, MET_CHANNEL, MET_REQUEST };
 
 struct meeting {
-	const char *said;		/* what scripts wait for */
+	const char *said; /* what scripts wait for */
 	DAT_EVD_HANDLE cr_evd;
-	bool both_ways;			/* the client tells its address too */
+	bool both_ways; /* the client tells its address too */
 	struct channel_news client;
 };
 

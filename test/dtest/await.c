@@ -11,7 +11,7 @@ static bool await_polling(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, 
 {
 	uint64_t deadline = 0;
 
-	for (unsigned int looks = 1; ; looks++) {
+	for (unsigned int looks = 1;; looks++) {
 		if (!event_look(evd, event, found))
 			return false;
 		if (*found)
@@ -25,7 +25,7 @@ static bool await_polling(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, 
 		} else if (clock_passed(deadline)) {
 			return true;
 		}
-		sched_yield();	/* the peer may need this processor */
+		sched_yield(); /* the peer may need this processor */
 	}
 }
 

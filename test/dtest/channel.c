@@ -74,8 +74,8 @@ bool channel_parse(const char *line, struct channel_news *news)
 	unsigned int lid, qpn, scope, ipv4;
 
 	memset(news, 0, sizeof(*news));
-	if (sscanf(line, "%4x:%8x:%8x:%8x:%63[!-~]", &lid, &qpn, &scope, &ipv4,
-		   news->provider) != 5)
+	if (sscanf(line, "%4x:%8x:%8x:%8x:%63[!-~]", &lid, &qpn, &scope, &ipv4, news->provider) !=
+	    5)
 		return false;
 	if (ipv4) {
 		struct sockaddr_in *in = (struct sockaddr_in *)&news->addr;

@@ -67,8 +67,8 @@ static bool private_check(const unsigned char *data, int size, int first, const 
 	for (int i = 0; i < PRIVATE_SIZE; i++) {
 		if (data[i] == first + i)
 			continue;
-		complain("Error with %s private data: byte %d is %d, expected %d", what, i,
-			 data[i], first + i);
+		complain("Error with %s private data: byte %d is %d, expected %d", what, i, data[i],
+			 first + i);
 		return false;
 	}
 	return true;
@@ -159,13 +159,13 @@ static bool established(struct session *s, const DAT_EVENT *event)
 	const DAT_CONNECTION_EVENT_DATA *conn = &event->event_data.connect_event_data;
 
 	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
-		complain("Error unexpected conn event: 0x%x %s",
-			 (unsigned int)event->event_number, event_name(event->event_number));
+		complain("Error unexpected conn event: 0x%x %s", (unsigned int)event->event_number,
+			 event_name(event->event_number));
 		return false;
 	}
 	s->connected = true;
-	return is_server(s) || private_check(conn->private_data, conn->private_data_size, 2,
-					     "CONNECT event");
+	return is_server(s) ||
+	       private_check(conn->private_data, conn->private_data_size, 2, "CONNECT event");
 }
 
 static bool server_connect(struct session *s)
@@ -194,7 +194,7 @@ static bool server_connect(struct session *s)
 static bool client_connect_once(struct session *s, DAT_EVENT *event)
 {
 	double seconds = s->opt->limit > 0 && s->opt->limit < CONNECT_SECONDS ? s->opt->limit
-									       : CONNECT_SECONDS;
+									      : CONNECT_SECONDS;
 	unsigned char data[PRIVATE_SIZE];
 	uint64_t start = clock_ns();
 	DAT_RETURN ret;
@@ -244,7 +244,7 @@ static bool client_connect(struct session *s)
 	say("Server Name: %s", s->opt->host);
 	say("Server Net Address: %s port %" PRIx64, text, s->opt->qual);
 	say("Waiting for connect response");
-	for (int tries = 0; ; tries++) {
+	for (int tries = 0;; tries++) {
 		if (!client_connect_once(s, &event))
 			return false;
 		if (event.event_number != DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
@@ -323,8 +323,8 @@ void session_disconnect(struct session *s, bool failed)
 	}
 	s->ended = true;
 	if (event.event_number != DAT_CONNECTION_EVENT_DISCONNECTED) {
-		complain("Error unexpected conn event: 0x%x %s",
-			 (unsigned int)event.event_number, event_name(event.event_number));
+		complain("Error unexpected conn event: 0x%x %s", (unsigned int)event.event_number,
+			 event_name(event.event_number));
 		s->teardown_failed = true;
 	}
 }

@@ -19,23 +19,23 @@ enum {
 };
 
 enum kind {
-	KIND_FULL,			/* writes, reads and messages */
-	KIND_STREAM,			/* -w: writes only */
-	KIND_PINGPONG,			/* -W, -D: RDMA write ping-pong */
+	KIND_FULL,     /* writes, reads and messages */
+	KIND_STREAM,   /* -w: writes only */
+	KIND_PINGPONG, /* -W, -D: RDMA write ping-pong */
 };
 
 struct options {
 	enum kind kind;
-	const char *host;		/* NULL: be the server */
+	const char *host; /* NULL: be the server */
 	const char *provider;
 	bool provider_given;
 	uint32_t length;
 	int burst, rate, delay, step;
 	bool one_way, check, all_sizes, times, verbose;
 	enum wait_mode wait;
-	int rounds;			/* messages each way */
-	int cpu;			/* -1: wherever the scheduler likes */
-	double limit;			/* seconds one wait may take, 0: by the amount of data */
+	int rounds;   /* messages each way */
+	int cpu;      /* -1: wherever the scheduler likes */
+	double limit; /* seconds one wait may take, 0: by the amount of data */
 	bool channel;
 	uint16_t channel_port;
 	uint64_t qual;
@@ -58,9 +58,18 @@ struct message {
 };
 
 enum timing {
-	TIME_OPEN, TIME_CLOSE, TIME_PZ_CREATE, TIME_PZ_FREE, TIME_LMR_CREATE, TIME_LMR_FREE,
-	TIME_EVD_CREATE, TIME_EVD_FREE, TIME_CNO_CREATE, TIME_CNO_FREE,
-	TIME_EP_CREATE, TIME_EP_FREE,
+	TIME_OPEN,
+	TIME_CLOSE,
+	TIME_PZ_CREATE,
+	TIME_PZ_FREE,
+	TIME_LMR_CREATE,
+	TIME_LMR_FREE,
+	TIME_EVD_CREATE,
+	TIME_EVD_FREE,
+	TIME_CNO_CREATE,
+	TIME_CNO_FREE,
+	TIME_EP_CREATE,
+	TIME_EP_FREE,
 	TIME_COUNT,
 };
 
@@ -72,14 +81,14 @@ struct measured {
 	double write_us;
 	double ping_us;
 	bool wrote, pinged;
-	uint32_t *rounds_ns;		/* each round trip of the last ping-pong */
+	uint32_t *rounds_ns; /* each round trip of the last ping-pong */
 	unsigned long connect_polls, write_polls, read_polls;
 };
 
 struct session {
 	const struct options *opt;
 	char provider[PROVIDER_SIZE];
-	struct sockaddr_storage server;	/* the client's target; family 0: not known yet */
+	struct sockaddr_storage server; /* the client's target; family 0: not known yet */
 
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
@@ -89,20 +98,20 @@ struct session {
 	DAT_EP_HANDLE ep;
 	DAT_PSP_HANDLE psp;
 	struct region recv_data, send_data, recv_msg, send_msg;
-	unsigned char *want[3];		/* contents to compare with, twice the length each */
+	unsigned char *want[3]; /* contents to compare with, twice the length each */
 
 	struct sockaddr_storage ia_addr;
 	int max_evd_qlen;
 	bool has_ib, has_read;
-	bool same_make;			/* the peer fills its buffers as we do */
+	bool same_make; /* the peer fills its buffers as we do */
 	int recv_depth, request_depth;
 
 	struct waiter dto_wait, conn_wait, spin;
-	struct message greeting;	/* the first message of the peer: all later ones equal it */
+	struct message greeting; /* the first message of the peer: all later ones equal it */
 	DAT_RMR_TRIPLET peer;
-	int next_msg;			/* message buffer the next arrival will fill */
-	bool connected;			/* ESTABLISHED was seen */
-	bool ended;			/* and so was the end */
+	int next_msg;	/* message buffer the next arrival will fill */
+	bool connected; /* ESTABLISHED was seen */
+	bool ended;	/* and so was the end */
 	bool teardown_failed;
 
 	struct measured m;
@@ -147,7 +156,7 @@ DAT_LMR_TRIPLET region_part(const struct region *r, size_t offset, uint32_t leng
 struct content {
 	const char *text;
 	unsigned int seed;
-	int last;			/* value of the last byte, -1: as the rest */
+	int last; /* value of the last byte, -1: as the rest */
 };
 
 void content_make(unsigned char *to, uint32_t length, const struct content *c, bool plain);

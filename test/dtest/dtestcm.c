@@ -24,9 +24,7 @@ static bool client_meet(struct cm_test *t)
 	case CHANNEL_NOBODY:
 		complain("Could not connect to %s: going on without its data", t->opt.host);
 		return true;
-	default:
-		complain("Failed to get server params");
-		return false;
+	default: complain("Failed to get server params"); return false;
 	}
 }
 
@@ -39,8 +37,7 @@ static bool run_client(struct cm_test *t)
 {
 	if (!client_meet(t) || !cm_open(t))
 		return false;
-	if (!t->server.ss_family &&
-	    !address_resolve(t->opt.host, t->a.addr.ss_family, &t->server))
+	if (!t->server.ss_family && !address_resolve(t->opt.host, t->a.addr.ss_family, &t->server))
 		return false;
 	return cm_connect_all(t) && cm_disconnect_all(t);
 }
@@ -51,10 +48,14 @@ static void report(const struct cm_test *t)
 		enum call_kind kind;
 		const char *name;
 	} rows[] = {
-		{ CALL_OPEN, "open:" }, { CALL_CLOSE, "close:" },
-		{ CALL_PZ_CREATE, "PZ create:" }, { CALL_PZ_FREE, "PZ free:" },
-		{ CALL_EVD_CREATE, "EVD create:" }, { CALL_EVD_FREE, "EVD free:" },
-		{ CALL_EP_CREATE, "EP create:" }, { CALL_EP_FREE, "EP free:" },
+		{ CALL_OPEN, "open:" },
+		{ CALL_CLOSE, "close:" },
+		{ CALL_PZ_CREATE, "PZ create:" },
+		{ CALL_PZ_FREE, "PZ free:" },
+		{ CALL_EVD_CREATE, "EVD create:" },
+		{ CALL_EVD_FREE, "EVD free:" },
+		{ CALL_EP_CREATE, "EP create:" },
+		{ CALL_EP_FREE, "EP free:" },
 	};
 	int n = t->opt.connections;
 
@@ -66,8 +67,8 @@ static void report(const struct cm_test *t)
 	}
 	if (!cm_is_server(t))
 		note("Connections: %8.2f usec, CPS %7.2f Total %4.2f secs, poll_cnt=%lu, Num=%d",
-		     t->connect_us / n, n * 1e6 / t->connect_us, t->connect_us / 1e6,
-		     t->wait.polls, n);
+		     t->connect_us / n, n * 1e6 / t->connect_us, t->connect_us / 1e6, t->wait.polls,
+		     n);
 }
 
 int main(int argc, char **argv)

@@ -48,8 +48,8 @@ static bool established_take(struct cm_test *t, const DAT_EVENT *event)
 	}
 	t->connected[i] = true;
 	adapter_tell(&t->a, "CONN_EST[%d] complete", i);
-	return cm_is_server(t) || private_check(conn->private_data, conn->private_data_size, 2,
-						"CONNECT event");
+	return cm_is_server(t) ||
+	       private_check(conn->private_data, conn->private_data_size, 2, "CONNECT event");
 }
 
 static bool established_await(struct cm_test *t, int count)

@@ -70,8 +70,8 @@ bool cm_open(struct cm_test *t)
 	if (!adapter_open(&t->a, (uint64_t)t->opt.qual))
 		return false;
 	if (t->opt.ud && !adapter_has(&t->a, DAT_IB_ATTR_UD)) {
-		complain("Error: %s has no datagrams: its attribute %s is not TRUE",
-			 t->a.provider, DAT_IB_ATTR_UD);
+		complain("Error: %s has no datagrams: its attribute %s is not TRUE", t->a.provider,
+			 DAT_IB_ATTR_UD);
 		return false;
 	}
 	return events_create(t) && eps_create(t);

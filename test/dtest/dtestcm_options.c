@@ -31,7 +31,7 @@ static const char usage_text[] =
 static void option_take(struct cm_options *opt, int letter, const char *arg)
 {
 	switch (letter) {
-	case 's': break;	/* what a program without -h is anyway */
+	case 's': break; /* what a program without -h is anyway */
 	case 'h': opt->host = arg; break;
 	case 'P':
 		opt->provider = option_provider(arg, usage_text);
@@ -60,8 +60,12 @@ void cm_options_parse(int argc, char **argv, struct cm_options *opt)
 	int letter;
 
 	*opt = (struct cm_options){
-		.provider = "ofa-v2-ib0", .connections = 1000, .burst = 100, .qual = CM_QUAL,
-		.channel = true, .wait = WAIT_POLL,
+		.provider = "ofa-v2-ib0",
+		.connections = 1000,
+		.burst = 100,
+		.qual = CM_QUAL,
+		.channel = true,
+		.wait = WAIT_POLL,
 	};
 	while ((letter = getopt_long(argc, argv, "smwuvNc:b:d:h:P:p:", longs, NULL)) != -1)
 		option_take(opt, letter, optarg);

@@ -21,8 +21,7 @@ int main(int argc, char **argv)
 	t.wait.mode = WAIT_SLEEP;
 	adapter_name(&t.a, t.opt.provider);
 	note("Running %s %s test as %s: on %s with %d connections, %d burst(s) of %d messages",
-	     kind, queue, srq_role(&t), t.a.provider, t.opt.connections, t.opt.bursts,
-	     t.opt.burst);
+	     kind, queue, srq_role(&t), t.a.provider, t.opt.connections, t.opt.bursts, t.opt.burst);
 	passed = srq_open(&t) && (srq_is_server(&t) ? srq_accept_all(&t) : srq_connect_all(&t)) &&
 		 srq_exchange(&t) && srq_disconnect_all(&t);
 	all = srq_connections(&t);

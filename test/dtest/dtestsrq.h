@@ -8,19 +8,19 @@
 
 enum {
 	SRQ_QUAL = 45248,
-	SRQ_MAX = 100,			/* connections, messages in a burst */
+	SRQ_MAX = 100, /* connections, messages in a burst */
 	HEADER_SIZE = 12,
 	HEADER_CLIENT = 0x55,
 	HEADER_SERVER = 0xaa,
 };
 
 struct srq_options {
-	const char *host;		/* NULL with no lid: be the server */
+	const char *host; /* NULL with no lid: be the server */
 	const char *provider;
 	int connections, burst, bursts, qual;
-	uint32_t length;		/* 0: the path's MTU */
+	uint32_t length; /* 0: the path's MTU */
 	bool srq, ud, verbose;
-	uint32_t qpn, lid;		/* address of the server in place of a host */
+	uint32_t qpn, lid; /* address of the server in place of a host */
 	double limit;
 };
 
@@ -39,13 +39,13 @@ struct srq_test {
 	DAT_EVD_HANDLE cr_evd, conn_evd, request_evd, recv_evd;
 	DAT_SRQ_HANDLE srq;
 	DAT_PSP_HANDLE psp;
-	int ep_count;			/* the datagram client needs only one endpoint */
+	int ep_count; /* the datagram client needs only one endpoint */
 	DAT_EP_HANDLE eps[SRQ_MAX];
 	bool connected[SRQ_MAX];
 	DAT_IB_ADDR_HANDLE ahs[SRQ_MAX];
-	uint32_t received[SRQ_MAX];	/* number of the last message of each connection */
+	uint32_t received[SRQ_MAX]; /* number of the last message of each connection */
 	struct memory recv, send;
-	uint32_t recv_size;		/* bytes of one receive buffer */
+	uint32_t recv_size; /* bytes of one receive buffer */
 	bool sending[SRQ_MAX * SRQ_MAX];
 	enum peer_make make;
 	struct waiter wait;

@@ -68,8 +68,8 @@ static bool established_await(struct srq_test *t)
 
 	note("Completing...");
 	for (int n = 0; n < t->opt.connections; n++)
-		if (!srq_await(t, t->conn_evd, "established connection",
-			       CONNECT_SECONDS_MAX + 10, &event) ||
+		if (!srq_await(t, t->conn_evd, "established connection", CONNECT_SECONDS_MAX + 10,
+			       &event) ||
 		    !established_take(t, &event))
 			return false;
 	printf("\n");
@@ -139,8 +139,7 @@ static bool server_find(struct srq_test *t)
 	if (!address_resolve(t->opt.host, t->a.addr.ss_family, &t->server))
 		return false;
 	note("Connecting to Server: %s", t->opt.host);
-	note("Address: %s port %d", address_text((struct sockaddr *)&t->server, text),
-	     t->opt.qual);
+	note("Address: %s port %d", address_text((struct sockaddr *)&t->server, text), t->opt.qual);
 	return true;
 }
 

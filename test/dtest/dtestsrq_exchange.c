@@ -18,7 +18,8 @@ static void message_make(struct srq_test *t, int slot, int ep, uint32_t number)
 	bool server = srq_is_server(t);
 	struct header header = {
 		.kind = server ? HEADER_SERVER : HEADER_CLIENT,
-		.ep = htobe32((uint32_t)ep), .number = htobe32(number),
+		.ep = htobe32((uint32_t)ep),
+		.number = htobe32(number),
 	};
 	uint32_t size = t->opt.length < HEADER_SIZE ? t->opt.length : HEADER_SIZE;
 
@@ -46,12 +47,11 @@ static bool burst_send(struct srq_test *t, int round)
 			int slot = ep * t->opt.burst + k;
 
 			message_make(t, slot, ep, number);
-			if (!dat_ok(message_post(t, slot, ep), t->opt.ud ? "dat_ib_post_send_ud"
-									  : "dat_ep_post_send"))
+			if (!dat_ok(message_post(t, slot, ep),
+				    t->opt.ud ? "dat_ib_post_send_ud" : "dat_ep_post_send"))
 				return false;
 			t->sending[slot] = true;
-			adapter_tell(&t->a, "%s: SEND, ep %d, msg num %u", srq_role(t), ep,
-				     number);
+			adapter_tell(&t->a, "%s: SEND, ep %d, msg num %u", srq_role(t), ep, number);
 		}
 	}
 	return true;
@@ -75,8 +75,9 @@ static bool dto_check(const struct srq_test *t, const DAT_EVENT *event, uint32_t
 	if (dto->transfered_length != length ||
 	    dto->user_cookie.as_64 >= (DAT_UINT64)srq_slots(t)) {
 		complain("Error: completion with length %u, cookie %" PRIx64
-			 ", expected %u and less than %x", (unsigned int)dto->transfered_length,
-			 (uint64_t)dto->user_cookie.as_64, length, (unsigned int)srq_slots(t));
+			 ", expected %u and less than %x",
+			 (unsigned int)dto->transfered_length, (uint64_t)dto->user_cookie.as_64,
+			 length, (unsigned int)srq_slots(t));
 		return false;
 	}
 	*slot = (int)dto->user_cookie.as_64;

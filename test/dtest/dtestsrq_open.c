@@ -41,7 +41,8 @@ static bool events_create(struct srq_test *t)
 static bool srq_make(struct srq_test *t)
 {
 	DAT_SRQ_ATTR attr = {
-		.max_recv_dtos = srq_slots(t), .max_recv_iov = 1,
+		.max_recv_dtos = srq_slots(t),
+		.max_recv_iov = 1,
 		.low_watermark = DAT_SRQ_LW_DEFAULT,
 	};
 	DAT_SRQ_HANDLE srq;
@@ -123,8 +124,8 @@ bool srq_open(struct srq_test *t)
 	if (!adapter_open(&t->a, (uint64_t)t->opt.qual))
 		return false;
 	if (t->opt.ud && !adapter_has(&t->a, DAT_IB_ATTR_UD)) {
-		complain("Error: %s has no datagrams: its attribute %s is not TRUE",
-			 t->a.provider, DAT_IB_ATTR_UD);
+		complain("Error: %s has no datagrams: its attribute %s is not TRUE", t->a.provider,
+			 DAT_IB_ATTR_UD);
 		return false;
 	}
 	return length_settle(t) && events_create(t) && (!t->opt.srq || srq_make(t)) &&

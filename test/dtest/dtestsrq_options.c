@@ -31,7 +31,7 @@ static const char usage_text[] =
 static void option_take(struct srq_options *opt, int letter, const char *arg)
 {
 	switch (letter) {
-	case 's': break;	/* what a program without -h is anyway */
+	case 's': break; /* what a program without -h is anyway */
 	case 'h': opt->host = arg; break;
 	case 'P': opt->provider = option_provider(arg, usage_text); break;
 	case 'c': opt->connections = (int)option_number(arg, 1, SRQ_MAX, usage_text); break;
@@ -58,8 +58,12 @@ void srq_options_parse(int argc, char **argv, struct srq_options *opt)
 	int letter;
 
 	*opt = (struct srq_options){
-		.provider = "ofa-v2-ib0", .connections = 1, .burst = 1, .bursts = 3,
-		.qual = SRQ_QUAL, .srq = true,
+		.provider = "ofa-v2-ib0",
+		.connections = 1,
+		.burst = 1,
+		.bursts = 3,
+		.qual = SRQ_QUAL,
+		.srq = true,
 	};
 	while ((letter = getopt_long(argc, argv, "suvc:B:t:b:h:P:q:l:S:p:", longs, NULL)) != -1)
 		option_take(opt, letter, optarg);

@@ -8,7 +8,7 @@
 
 enum {
 	X_SERVER_QUAL = 31112,
-	X_CLIENT_QUAL = 31111,		/* with datagrams the client listens as well */
+	X_CLIENT_QUAL = 31111, /* with datagrams the client listens as well */
 	X_CONNECT_SECONDS = 30,
 	X_MAX_EPS = 1000,
 	X_UD_EPS = 4,
@@ -18,12 +18,15 @@ enum {
 	COOKIE_CAS = 0xd05,
 	COOKIE_ADD = 0x7777,
 	COOKIE_SEND = 0xaaaa,
-	UD_FREE_SINCE = 209,		/* the edition with dat_ib_ud_cm_free() and its kin */
+	UD_FREE_SINCE = 209, /* the edition with dat_ib_ud_cm_free() and its kin */
 };
 
 /* The buffers of one connection. */
 enum buffer {
-	BUF_WRITE_FROM, BUF_WRITE_TO, BUF_MESSAGE, BUF_FIRST_RECV,
+	BUF_WRITE_FROM,
+	BUF_WRITE_TO,
+	BUF_MESSAGE,
+	BUF_FIRST_RECV,
 	BUF_COUNT = 10,
 };
 
@@ -31,7 +34,7 @@ struct x_options {
 	const char *host;
 	const char *provider;
 	bool client, ud, many, query, counters, verbose, channel;
-	int eps;			/* connections */
+	int eps; /* connections */
 	uint32_t length;
 	double limit;
 };
@@ -46,27 +49,27 @@ struct description {
 struct x_test {
 	struct x_options opt;
 	struct adapter a;
-	struct sockaddr_storage peer_addr;	/* family 0: not known yet */
+	struct sockaddr_storage peer_addr; /* family 0: not known yet */
 	DAT_EVD_HANDLE cr_evd, conn_evd, dto_evd;
 	DAT_PSP_HANDLE psp;
 	int ep_count;
 	DAT_EP_HANDLE *eps;
 	bool *connected;
-	struct memory *buffers;		/* BUF_COUNT for each connection */
-	struct memory atomic;		/* where originals come back to */
+	struct memory *buffers; /* BUF_COUNT for each connection */
+	struct memory atomic;	/* where originals come back to */
 	uint32_t buffer_size;
-	DAT_IB_ADDR_HANDLE *ahs;	/* the peer's datagram endpoints */
+	DAT_IB_ADDR_HANDLE *ahs; /* the peer's datagram endpoints */
 	bool *has_ah;
 	struct waiter wait;
-	DAT_EVENT first;		/* a request that came before its turn */
+	DAT_EVENT first; /* a request that came before its turn */
 	bool first_came;
-	bool ended;			/* the peer has disconnected */
+	bool ended; /* the peer has disconnected */
 
-	DAT_RMR_TRIPLET peer;		/* its target buffer */
-	bool same_make;			/* it is a program like this one */
-	bool word_came;			/* its word for x_barrier */
-	int next_recv;			/* buffer that the next message will come to */
-	uint64_t immed_ns;		/* when the immediate data of both sides was through */
+	DAT_RMR_TRIPLET peer; /* its target buffer */
+	bool same_make;	      /* it is a program like this one */
+	bool word_came;	      /* its word for x_barrier */
+	int next_recv;	      /* buffer that the next message will come to */
+	uint64_t immed_ns;    /* when the immediate data of both sides was through */
 };
 
 /* dtestx_options.c */

@@ -19,7 +19,7 @@ static const struct {
 	uint64_t start, compare, swap, end;
 } swaps[] = {
 	{ 0x12345, 0x12345, 0x98765, 0x98765 },
-	{ 0x54321, 0x654321, 0x6789a, 0x54321 },	/* compares unequal on purpose */
+	{ 0x54321, 0x654321, 0x6789a, 0x54321 }, /* compares unequal on purpose */
 };
 
 static const struct {
@@ -146,7 +146,7 @@ static bool swaps_settle(struct x_test *t)
 
 	if (t->same_make)
 		return x_barrier(t);
-	if (x_is_server(t))	/* the value has changed, which only the client's swap does */
+	if (x_is_server(t)) /* the value has changed, which only the client's swap does */
 		return true;
 	if (passed_ms < OTHER_HAS_SWAPPED_MS)
 		clock_pause_ms(OTHER_HAS_SWAPPED_MS - (int)passed_ms);
@@ -166,9 +166,8 @@ bool x_cmp_swap(struct x_test *t)
 		return true;
 	}
 	if (!until_original(t, swap_once, swaps[us].start, &original) ||
-	    !original_check(t, original, swaps[us].start) ||
-	    !target_await(t, swaps[them].end) || !swaps_settle(t) ||
-	    !target_await(t, swaps[them].end))
+	    !original_check(t, original, swaps[us].start) || !target_await(t, swaps[them].end) ||
+	    !swaps_settle(t) || !target_await(t, swaps[them].end))
 		return false;
 	note("%s final result (on %s) = 0x%" PRIx64, x_is_server(t) ? "Client" : "Server",
 	     x_role(t), swaps[them].end);
@@ -194,8 +193,7 @@ bool x_fetch_add(struct x_test *t)
 	for (uint64_t k = 0; k < 2; k++) {
 		uint64_t expected = adds[us].start + k * adds[us].add;
 
-		if (!add_once(t, adds[us].add, &original) ||
-		    !original_check(t, original, expected))
+		if (!add_once(t, adds[us].add, &original) || !original_check(t, original, expected))
 			return false;
 	}
 	if (!target_await(t, end))

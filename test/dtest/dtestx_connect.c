@@ -22,8 +22,7 @@ bool x_meet_server(struct x_test *t)
 		result = channel_ask_and_tell(t->opt.host, CHANNEL_PORT, limit,
 					      (const struct sockaddr *)&t->a.addr, &news);
 		if (result == CHANNEL_NOBODY)
-			complain("Could not connect to %s: going on without its data",
-				 t->opt.host);
+			complain("Could not connect to %s: going on without its data", t->opt.host);
 	}
 	if (result == CHANNEL_FAILED) {
 		complain("Failed to get server parameters");
@@ -38,7 +37,8 @@ bool x_meet_server(struct x_test *t)
 bool x_listen(struct x_test *t)
 {
 	struct meeting meeting = {
-		.said = "Server - Client: waiting to snd addr", .cr_evd = t->cr_evd,
+		.said = "Server - Client: waiting to snd addr",
+		.cr_evd = t->cr_evd,
 		.both_ways = true,
 	};
 	DAT_CONN_QUAL qual = x_is_server(t) ? X_SERVER_QUAL : X_CLIENT_QUAL;
@@ -87,8 +87,9 @@ bool x_request_accept(struct x_test *t, DAT_CR_HANDLE cr, int *index)
 	if (!t->peer_addr.ss_family && param.remote_ia_address_ptr) {
 		const struct sockaddr *sa = param.remote_ia_address_ptr;
 
-		memcpy(&t->peer_addr, sa, sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-								    : sizeof(struct sockaddr_in));
+		memcpy(&t->peer_addr, sa,
+		       sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						 : sizeof(struct sockaddr_in));
 	}
 	number = htobe32((uint32_t)*index);
 	if (!dat_ok(dat_cr_accept(cr, x_ep(t, *index), sizeof(number), &number), "dat_cr_accept"))
@@ -122,8 +123,7 @@ static bool established(struct x_test *t, const DAT_EVENT *event)
 		return false;
 	}
 	t->connected[0] = true;
-	return x_is_server(t) ||
-	       index_read(conn->private_data, conn->private_data_size, 1, &index);
+	return x_is_server(t) || index_read(conn->private_data, conn->private_data_size, 1, &index);
 }
 
 static bool server_connect(struct x_test *t)
@@ -131,8 +131,7 @@ static bool server_connect(struct x_test *t)
 	DAT_EVENT event;
 	int index;
 
-	return x_request_await(t, &event) &&
-	       request_check(&event, false, X_SERVER_QUAL, t->psp) &&
+	return x_request_await(t, &event) && request_check(&event, false, X_SERVER_QUAL, t->psp) &&
 	       x_request_accept(t, event.event_data.cr_arrival_event_data.cr_handle, &index) &&
 	       x_await(t, t->conn_evd, "established connection", X_CONNECT_SECONDS + 10, &event) &&
 	       established(t, &event);
@@ -163,9 +162,8 @@ static bool client_connect(struct x_test *t)
 	DAT_EVENT event;
 
 	note("Remote Server Name: %s", t->opt.host);
-	note("Remote Server Net Address: %s",
-	     address_text((struct sockaddr *)&t->peer_addr, text));
-	for (int tries = 0; ; tries++) {
+	note("Remote Server Net Address: %s", address_text((struct sockaddr *)&t->peer_addr, text));
+	for (int tries = 0;; tries++) {
 		if (!x_connect_one(t, 0, X_SERVER_QUAL) ||
 		    !x_await(t, t->conn_evd, "established connection", X_CONNECT_SECONDS + 10,
 			     &event))

@@ -39,8 +39,9 @@ bool x_completion_check(const DAT_EVENT *event, int type, uint32_t length, uint6
 	}
 	if (dto->transfered_length != length || dto->user_cookie.as_64 != cookie) {
 		complain("Error: completion with length %u, cookie %" PRIx64
-			 ", expected %u and %" PRIx64, (unsigned int)dto->transfered_length,
-			 (uint64_t)dto->user_cookie.as_64, length, cookie);
+			 ", expected %u and %" PRIx64,
+			 (unsigned int)dto->transfered_length, (uint64_t)dto->user_cookie.as_64,
+			 length, cookie);
 		return false;
 	}
 	return true;
@@ -51,7 +52,8 @@ void x_describe(struct x_test *t, int connection)
 	const struct memory *target = x_buffer(t, connection, BUF_WRITE_TO);
 	struct description mine = {
 		.address = htobe64((uint64_t)(uintptr_t)target->base),
-		.length = htobe32(t->opt.length), .context = htobe32(target->rkey),
+		.length = htobe32(t->opt.length),
+		.context = htobe32(target->rkey),
 	};
 
 	memcpy(x_buffer(t, connection, BUF_MESSAGE)->base, &mine, sizeof(mine));
@@ -61,8 +63,8 @@ void x_describe(struct x_test *t, int connection)
 
 static bool message_post(struct x_test *t, DAT_COMPLETION_FLAGS flags)
 {
-	DAT_LMR_TRIPLET iov = memory_part(x_buffer(t, 0, BUF_MESSAGE), 0,
-					  sizeof(struct description));
+	DAT_LMR_TRIPLET iov =
+		memory_part(x_buffer(t, 0, BUF_MESSAGE), 0, sizeof(struct description));
 	DAT_DTO_COOKIE cookie = { .as_64 = COOKIE_SEND };
 
 	return dat_ok(dat_ep_post_send(t->eps[0], 1, &iov, cookie, flags), "dat_ep_post_send");
@@ -99,8 +101,7 @@ bool x_descriptions_exchange(struct x_test *t)
 	t->peer.segment_length = be32toh(theirs.length);
 	t->peer.rmr_context = be32toh(theirs.context);
 	adapter_tell(&t->a, "Recv RMR message: r_key_ctx=0x%x,va=0x%llx,len=0x%x",
-		     (unsigned int)t->peer.rmr_context,
-		     (unsigned long long)t->peer.virtual_address,
+		     (unsigned int)t->peer.rmr_context, (unsigned long long)t->peer.virtual_address,
 		     (unsigned int)t->peer.segment_length);
 	if (t->peer.segment_length == t->opt.length)
 		return true;
@@ -219,7 +220,8 @@ bool x_immed(struct x_test *t)
 bool x_word_came(struct x_test *t, const DAT_EVENT *event)
 {
 	if (t->word_came || event->event_number != DAT_DTO_COMPLETION_EVENT ||
-	    event->event_data.dto_completion_event_data.user_cookie.as_64 != (uint64_t)t->next_recv ||
+	    event->event_data.dto_completion_event_data.user_cookie.as_64 !=
+		    (uint64_t)t->next_recv ||
 	    event->event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
 		return false;
 	t->word_came = true;

@@ -8,7 +8,7 @@
 #include "dtestx.h"
 
 enum {
-	LEAST_SIZE = 64,		/* a description must fit, and a routing header before it */
+	LEAST_SIZE = 64, /* a description must fit, and a routing header before it */
 	QUEUE_DEPTH = BUF_COUNT,
 };
 
@@ -32,8 +32,8 @@ static bool able(const struct x_test *t)
 		return false;
 	}
 	if (t->opt.ud && !adapter_has(&t->a, DAT_IB_ATTR_UD)) {
-		complain("ERROR: %s has no datagrams: its attribute %s is not TRUE",
-			 t->a.provider, DAT_IB_ATTR_UD);
+		complain("ERROR: %s has no datagrams: its attribute %s is not TRUE", t->a.provider,
+			 DAT_IB_ATTR_UD);
 		return false;
 	}
 	return true;
@@ -132,8 +132,8 @@ bool x_open(struct x_test *t)
 	     t->opt.ud ? "UD test " : "", t->opt.eps, t->a.attr.extension_version);
 	return evd_create(&t->a, 2 * count, DAT_EVD_CR_FLAG, &t->cr_evd) &&
 	       evd_create(&t->a, 2 * count, DAT_EVD_CONNECTION_FLAG, &t->conn_evd) &&
-	       evd_create(&t->a, 10 * count, DAT_EVD_DTO_FLAG, &t->dto_evd) &&
-	       eps_create(t) && buffers_create(t) && x_receives_post(t);
+	       evd_create(&t->a, 10 * count, DAT_EVD_DTO_FLAG, &t->dto_evd) && eps_create(t) &&
+	       buffers_create(t) && x_receives_post(t);
 }
 
 static void counters_show(struct x_test *t, DAT_EVD_HANDLE evd, const char *what)

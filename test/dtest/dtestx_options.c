@@ -66,7 +66,10 @@ void x_options_parse(int argc, char **argv, struct x_options *opt)
 	int letter;
 
 	*opt = (struct x_options){
-		.provider = "ofa-v2-ib0", .eps = 1, .length = 256, .channel = true,
+		.provider = "ofa-v2-ib0",
+		.eps = 1,
+		.length = 256,
+		.channel = true,
 	};
 	while ((letter = getopt_long(argc, argv, "scumpqvNh:P:b:U:", longs, NULL)) != -1)
 		option_take(opt, letter, optarg);

@@ -41,8 +41,8 @@ static bool established_take(struct x_test *t, const DAT_EVENT *event, struct pr
 		complain("Error: established event of type %d", (int)ext->type);
 		return false;
 	}
-	if (frees(t) && !dat_ok(dat_ib_ud_cm_free(conn->ep_handle, ext->context),
-				"dat_ib_ud_cm_free"))
+	if (frees(t) &&
+	    !dat_ok(dat_ib_ud_cm_free(conn->ep_handle, ext->context), "dat_ib_ud_cm_free"))
 		return false;
 	adapter_tell(&t->a, "%s EP[%d] resolved, qpn 0x%x",
 		     ext->type == DAT_IB_UD_REMOTE_AH ? "active" : "passive", index,
@@ -123,7 +123,8 @@ static bool resolve_all(struct x_test *t, struct progress p)
 			return false;
 		if (clock_passed(deadline)) {
 			complain("Error: after %g seconds %d requests, %d active and %d passive "
-				 "connections of %d", seconds, p.requests, p.active, p.passive, n);
+				 "connections of %d",
+				 seconds, p.requests, p.active, p.passive, n);
 			return false;
 		}
 		sched_yield();
@@ -169,8 +170,8 @@ bool x_ud_connect(struct x_test *t)
 static bool datagrams_send(struct x_test *t)
 {
 	for (int i = 0; i < t->opt.eps; i++) {
-		DAT_LMR_TRIPLET iov = memory_part(x_buffer(t, i, BUF_MESSAGE), 0,
-						  sizeof(struct description));
+		DAT_LMR_TRIPLET iov =
+			memory_part(x_buffer(t, i, BUF_MESSAGE), 0, sizeof(struct description));
 		DAT_DTO_COOKIE cookie = { .as_64 = COOKIE_SEND };
 		DAT_RETURN ret;
 
@@ -206,9 +207,8 @@ static bool datagram_check(struct x_test *t, const DAT_EVENT *event, bool *seen)
 	int buffer = buffer_of(t, dto->ep_handle, dto->user_cookie.as_64);
 	struct description theirs;
 
-	if (buffer < 0 ||
-	    !x_completion_check(event, DAT_IB_UD_RECV, sizeof(theirs) + GRH_SIZE,
-				dto->user_cookie.as_64))
+	if (buffer < 0 || !x_completion_check(event, DAT_IB_UD_RECV, sizeof(theirs) + GRH_SIZE,
+					      dto->user_cookie.as_64))
 		return false;
 	if (seen[buffer]) {
 		complain("Error: buffer %d was filled twice", buffer);

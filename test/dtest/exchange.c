@@ -21,8 +21,7 @@ DAT_LMR_TRIPLET region_part(const struct region *r, size_t offset, uint32_t leng
 bool messages_post(struct session *s)
 {
 	for (int i = 0; i < MESSAGE_COUNT; i++) {
-		DAT_LMR_TRIPLET iov = region_part(&s->recv_msg,
-						  (size_t)i * sizeof(struct message),
+		DAT_LMR_TRIPLET iov = region_part(&s->recv_msg, (size_t)i * sizeof(struct message),
 						  sizeof(struct message));
 		DAT_DTO_COOKIE cookie = { .as_64 = (DAT_UINT64)i };
 
@@ -51,8 +50,9 @@ static bool dto_check(const DAT_EVENT *event, bool extension_too, uint32_t lengt
 	}
 	if (dto->transfered_length != length || dto->user_cookie.as_64 != cookie) {
 		complain("Error: completion with length %u, cookie %" PRIx64
-			 ", expected %u and %" PRIx64, (unsigned int)dto->transfered_length,
-			 (uint64_t)dto->user_cookie.as_64, length, cookie);
+			 ", expected %u and %" PRIx64,
+			 (unsigned int)dto->transfered_length, (uint64_t)dto->user_cookie.as_64,
+			 length, cookie);
 		return false;
 	}
 	return true;

@@ -53,8 +53,8 @@ enum met meet_client(struct adapter *a, struct meeting *m, DAT_EVENT *event)
 bool request_check(const DAT_EVENT *event, bool ud, DAT_CONN_QUAL qual, DAT_PSP_HANDLE psp)
 {
 	const DAT_CR_ARRIVAL_EVENT_DATA *cr = &event->event_data.cr_arrival_event_data;
-	int expected = ud ? (int)DAT_IB_UD_CONNECTION_REQUEST_EVENT
-			  : (int)DAT_CONNECTION_REQUEST_EVENT;
+	int expected =
+		ud ? (int)DAT_IB_UD_CONNECTION_REQUEST_EVENT : (int)DAT_CONNECTION_REQUEST_EVENT;
 
 	if ((int)event->event_number != expected) {
 		complain("Error unexpected cr event: 0x%x %s", (unsigned int)event->event_number,
@@ -114,8 +114,8 @@ static bool connection_ended(const struct connections *c)
 	for (int i = 0; i < c->count; i++) {
 		DAT_EP_STATE state = DAT_EP_STATE_CONNECTED;
 
-		if (c->connected[i] && dat_ok(dat_ep_get_status(c->eps[i], &state, NULL, NULL),
-					      "dat_ep_get_status") &&
+		if (c->connected[i] &&
+		    dat_ok(dat_ep_get_status(c->eps[i], &state, NULL, NULL), "dat_ep_get_status") &&
 		    state == DAT_EP_STATE_DISCONNECTED)
 			return true;
 	}

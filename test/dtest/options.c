@@ -98,13 +98,16 @@ static void option_provider(struct options *opt, const char *name)
 static void option_flag(struct options *opt, int letter)
 {
 	switch (letter) {
-	case 's': break;	/* what a program without -h is anyway */
+	case 's': break; /* what a program without -h is anyway */
 	case 'u': opt->one_way = true; break;
 	case 'w':
 		if (opt->kind != KIND_PINGPONG)
 			opt->kind = KIND_STREAM;
 		break;
-	case 'D': opt->check = true; option_pingpong(opt); break;
+	case 'D':
+		opt->check = true;
+		option_pingpong(opt);
+		break;
 	case 'W': option_pingpong(opt); break;
 	case 'a': opt->all_sizes = true; break;
 	case 'c': opt->wait = WAIT_CNO; break;
@@ -168,8 +171,14 @@ void options_parse(int argc, char **argv, struct options *opt)
 	int letter;
 
 	*opt = (struct options){
-		.provider = "ofa-v2-ib0", .burst = 1000, .rate = 10, .wait = WAIT_SLEEP,
-		.rounds = PING_COUNT, .cpu = -1, .channel = true, .channel_port = CHANNEL_PORT,
+		.provider = "ofa-v2-ib0",
+		.burst = 1000,
+		.rate = 10,
+		.wait = WAIT_SLEEP,
+		.rounds = PING_COUNT,
+		.cpu = -1,
+		.channel = true,
+		.channel_port = CHANNEL_PORT,
 		.qual = CONN_QUAL,
 	};
 	while ((letter = getopt_long(argc, argv, letters, longs, NULL)) != -1) {

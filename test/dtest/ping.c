@@ -28,9 +28,7 @@ static int variants(const struct session *s)
 
 static void ping_make(unsigned char *to, uint32_t length, bool server, int variant)
 {
-	const struct content c = {
-		"", (server ? 0x13u : 0x85u) + (unsigned int)variant * 11u, -1
-	};
+	const struct content c = { "", (server ? 0x13u : 0x85u) + (unsigned int)variant * 11u, -1 };
 
 	content_make(to, length, &c, false);
 	to[0] = server ? FIRST_SERVER : FIRST_CLIENT;

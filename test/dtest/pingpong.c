@@ -14,7 +14,7 @@
  */
 struct sizes {
 	uint32_t base, longest, length;
-	int step, next;			/* next: -1, 0 or 1 beside the base, 2: done with it */
+	int step, next; /* next: -1, 0 or 1 beside the base, 2: done with it */
 };
 
 static void sizes_start(struct sizes *z, const struct options *opt)
@@ -85,7 +85,7 @@ static bool byte_await(struct session *s, const unsigned char *at, unsigned char
 	double seconds = session_limit(s, s->opt->length);
 	uint64_t deadline = 0;
 
-	for (unsigned int spins = 1; ; spins++) {
+	for (unsigned int spins = 1;; spins++) {
 		/* acquire: the bytes before the last one are looked at only after it */
 		if (atomic_load_explicit(byte, memory_order_acquire) == value)
 			return true;

@@ -40,8 +40,9 @@ void report_writes(const struct session *s)
 	int count = s->opt->burst * (s->opt->one_way ? 1 : 2);
 
 	say_result("RDMA write (%s-direction): Total=%6.2f usec, itime=%6.2f us, poll=%lu, "
-		   "%d x %u, %4.2f MB/sec", s->opt->one_way ? "uni" : "bi", s->m.write_us,
-		   s->m.write_us / count, s->m.write_polls, count, s->opt->length,
+		   "%d x %u, %4.2f MB/sec",
+		   s->opt->one_way ? "uni" : "bi", s->m.write_us, s->m.write_us / count,
+		   s->m.write_polls, count, s->opt->length,
 		   (double)count * s->opt->length / s->m.write_us);
 }
 
@@ -62,12 +63,18 @@ void report_times(const struct session *s)
 		enum timing which;
 		const char *name;
 	} rows[] = {
-		{ TIME_OPEN, "open:" }, { TIME_CLOSE, "close:" },
-		{ TIME_PZ_CREATE, "PZ create:" }, { TIME_PZ_FREE, "PZ free:" },
-		{ TIME_LMR_CREATE, "LMR create:" }, { TIME_LMR_FREE, "LMR free:" },
-		{ TIME_EVD_CREATE, "EVD create:" }, { TIME_EVD_FREE, "EVD free:" },
-		{ TIME_CNO_CREATE, "CNO create:" }, { TIME_CNO_FREE, "CNO free:" },
-		{ TIME_EP_CREATE, "EP create:" }, { TIME_EP_FREE, "EP free:" },
+		{ TIME_OPEN, "open:" },
+		{ TIME_CLOSE, "close:" },
+		{ TIME_PZ_CREATE, "PZ create:" },
+		{ TIME_PZ_FREE, "PZ free:" },
+		{ TIME_LMR_CREATE, "LMR create:" },
+		{ TIME_LMR_FREE, "LMR free:" },
+		{ TIME_EVD_CREATE, "EVD create:" },
+		{ TIME_EVD_FREE, "EVD free:" },
+		{ TIME_CNO_CREATE, "CNO create:" },
+		{ TIME_CNO_FREE, "CNO free:" },
+		{ TIME_EP_CREATE, "EP create:" },
+		{ TIME_EP_FREE, "EP free:" },
 	};
 	double total = 0;
 

@@ -52,8 +52,9 @@ static bool ia_query(struct session *s)
 		complain("Error dat_ia_query: no address");
 		return false;
 	}
-	memcpy(&s->ia_addr, sa, sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-							   : sizeof(struct sockaddr_in));
+	memcpy(&s->ia_addr, sa,
+	       sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					 : sizeof(struct sockaddr_in));
 	s->max_evd_qlen = ia.max_evd_qlen;
 	s->has_ib = ia.extension_supported == DAT_EXTENSION_IB;
 	s->has_read = named_true(&provider, "DAT_IB_RDMA_READ");
@@ -100,9 +101,8 @@ bool region_create(struct session *s, struct region *r, size_t size, DAT_MEM_PRI
 	memset(&where, 0, sizeof(where));
 	where.for_va = base;
 	start = clock_ns();
-	ret = dat_lmr_create(s->ia, DAT_MEM_TYPE_VIRTUAL, where, size, s->pz, priv,
-			     DAT_VA_TYPE_VA, &lmr, &r->lkey, &r->rkey, &registered_size,
-			     &registered_at);
+	ret = dat_lmr_create(s->ia, DAT_MEM_TYPE_VIRTUAL, where, size, s->pz, priv, DAT_VA_TYPE_VA,
+			     &lmr, &r->lkey, &r->rkey, &registered_size, &registered_at);
 	if (!did(s, TIME_LMR_CREATE, start, ret, "dat_lmr_create"))
 		return false;
 	r->lmr = lmr;
@@ -250,7 +250,9 @@ bool session_open(struct session *s)
 
 	s->recv_depth = MESSAGE_COUNT + (full ? PING_COUNT : 3);
 	s->request_depth = MESSAGE_COUNT + READ_COUNT +
-			   (full && rate < PING_COUNT ? PING_COUNT : pong ? 2 * rate : rate);
+			   (full && rate < PING_COUNT ? PING_COUNT
+			    : pong		      ? 2 * rate
+						      : rate);
 	s->spin.mode = WAIT_POLL;
 	s->dto_wait.mode = s->opt->wait;
 	s->conn_wait.mode = s->opt->wait == WAIT_POLL ? WAIT_POLL : WAIT_SLEEP;
@@ -343,8 +345,8 @@ void session_close(struct session *s)
 	if (s->pz && !did(s, TIME_PZ_FREE, start, dat_pz_free(s->pz), "dat_pz_free"))
 		s->teardown_failed = true;
 	start = clock_ns();
-	if (s->ia && !did(s, TIME_CLOSE, start, dat_ia_close(s->ia, DAT_CLOSE_ABRUPT_FLAG),
-			  "dat_ia_close"))
+	if (s->ia &&
+	    !did(s, TIME_CLOSE, start, dat_ia_close(s->ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close"))
 		s->teardown_failed = true;
 	for (int i = 0; i < 3; i++)
 		free(s->want[i]);

@@ -11,7 +11,7 @@
 #include "test/common/common.h"
 
 enum {
-	EXIT_BAD_OPTION = 244,		/* -12 as a byte, which scripts know */
+	EXIT_BAD_OPTION = 244, /* -12 as a byte, which scripts know */
 	CHANNEL_PORT = 15828,
 	CHANNEL_TRIES = 10,
 	PROVIDER_SIZE = 64,
@@ -35,25 +35,25 @@ bool cpu_pin(int cpu);
 
 /* await.c */
 enum wait_mode {
-	WAIT_SLEEP,			/* dat_evd_wait */
-	WAIT_POLL,			/* dat_evd_dequeue in a loop */
-	WAIT_CNO,			/* dat_cno_wait, then dat_evd_dequeue */
+	WAIT_SLEEP, /* dat_evd_wait */
+	WAIT_POLL,  /* dat_evd_dequeue in a loop */
+	WAIT_CNO,   /* dat_cno_wait, then dat_evd_dequeue */
 };
 
 struct waiter {
 	enum wait_mode mode;
 	DAT_CNO_HANDLE cno;
-	unsigned long polls;		/* looks that found nothing */
+	unsigned long polls; /* looks that found nothing */
 };
 
 bool event_await(struct waiter *w, DAT_EVD_HANDLE evd, const char *what, double seconds,
 		 DAT_EVENT *event);
 bool event_await_silent(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, DAT_EVENT *event,
-			bool *found);	/* success without an event: time over */
+			bool *found); /* success without an event: time over */
 
 /* channel.c: the server tells its address and provider name over TCP before the DAT connection */
 struct channel_news {
-	struct sockaddr_storage addr;	/* family 0: the server gave no address */
+	struct sockaddr_storage addr; /* family 0: the server gave no address */
 	char provider[PROVIDER_SIZE];
 };
 

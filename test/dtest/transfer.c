@@ -29,8 +29,8 @@ static bool write_post(struct session *s, int index, bool immed)
 	DAT_LMR_TRIPLET iov = region_part(&s->send_data, 0, s->opt->length);
 	DAT_DTO_COOKIE cookie = { .as_64 = (DAT_UINT64)index };
 	bool signaled = (index + 1) % s->opt->rate == 0;
-	DAT_COMPLETION_FLAGS flags = signaled ? DAT_COMPLETION_DEFAULT_FLAG
-					      : DAT_COMPLETION_SUPPRESS_FLAG;
+	DAT_COMPLETION_FLAGS flags =
+		signaled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG;
 	DAT_RETURN ret;
 
 	if (immed) {

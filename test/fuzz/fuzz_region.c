@@ -12,14 +12,14 @@
 #include "test/fuzz/mutate.h"
 #include "test/unit/node.h"
 
-#define QPS       6u
+#define QPS	  6u
 #define MUTATIONS 6000u
 #define SIGNALED  IBV_SEND_SIGNALED
-#define ROUND_MAX (60 * NSEC_PER_SEC)	/* a round that takes longer hangs */
+#define ROUND_MAX (60 * NSEC_PER_SEC) /* a round that takes longer hangs */
 
 struct round {
 	uint32_t number;
-	const char *copy;		/* SOFTVERBS_COPY of both */
+	const char *copy; /* SOFTVERBS_COPY of both */
 	uint32_t srq;
 };
 
@@ -53,20 +53,13 @@ static struct place place_connection(struct noise *n, struct sv_tx *tx)
 	if (offset && offset < tx->peer->rw_size - sizeof(*bounce))
 		bounce = (struct rw_bounce *)(void *)((uint8_t *)tx->peer->rw + offset);
 	switch (noise_next(n) % 12) {
-	case 0:
-		return FIELD(&tx->landing[noise_next(n) & tx->mask].head);
-	case 1:
-		return FIELD(&tx->landing[noise_next(n) & tx->mask].what);
-	case 2:
-		return FIELD(&tx->landing[noise_next(n) & tx->mask].eager);
-	case 3:
-		return FIELD(&tx->rw->seq);
-	case 4:
-		return MEMBER(n, tx->rw, struct rw_qp);
-	case 5:
-		return MEMBER(n, tx->cq, struct rw_cq);
-	case 6:
-		return FIELD(&tx->landing[tx->seq & tx->mask].head);
+	case 0: return FIELD(&tx->landing[noise_next(n) & tx->mask].head);
+	case 1: return FIELD(&tx->landing[noise_next(n) & tx->mask].what);
+	case 2: return FIELD(&tx->landing[noise_next(n) & tx->mask].eager);
+	case 3: return FIELD(&tx->rw->seq);
+	case 4: return MEMBER(n, tx->rw, struct rw_qp);
+	case 5: return MEMBER(n, tx->cq, struct rw_cq);
+	case 6: return FIELD(&tx->landing[tx->seq & tx->mask].head);
 	case 7:
 		if (tx->arrival)
 			return FIELD(&tx->arrival[noise_next(n) & tx->mask]);
@@ -77,7 +70,8 @@ static struct place place_connection(struct noise *n, struct sv_tx *tx)
 		return FIELD(&tx->rw->wait);
 	case 9:
 		if (bounce)
-			return MEMBER(n, &bounce->ask[noise_next(n) % BOUNCE_PARTS], struct rw_bounce_ask);
+			return MEMBER(n, &bounce->ask[noise_next(n) % BOUNCE_PARTS],
+				      struct rw_bounce_ask);
 		return FIELD(&tx->rw->busy);
 	case 10:
 		if (bounce)
@@ -86,7 +80,8 @@ static struct place place_connection(struct noise *n, struct sv_tx *tx)
 		return FIELD(&tx->rw->eager_prod);
 	default:
 		if (tx->eager)
-			return (struct place){ tx->eager + noise_next(n) % tx->eager_size / 16 * 16, 16 };
+			return (struct place){ tx->eager + noise_next(n) % tx->eager_size / 16 * 16,
+					       16 };
 		return FIELD(&tx->rw->seq);
 	}
 }
@@ -94,18 +89,12 @@ static struct place place_connection(struct noise *n, struct sv_tx *tx)
 static struct place place_process(struct noise *n, struct sv_rw *rw)
 {
 	switch (noise_next(n) % 6) {
-	case 0:
-		return MEMBER(n, &rw->attention, struct rw_attention);
-	case 1:
-		return FIELD(&rw->invalidated[noise_next(n) % 16]);
-	case 2:
-		return FIELD(&rw->invalidated[noise_next(n) % SV_REGIONS]);
-	case 3:
-		return MEMBER(n, &rw->qp[noise_next(n) % 16], struct rw_qp);
-	case 4:
-		return MEMBER(n, &rw->cq[noise_next(n) % 4], struct rw_cq);
-	default:
-		return FIELD((_Atomic(uint64_t) *)(void *)rw + noise_next(n) % (sizeof(*rw) / 8));
+	case 0: return MEMBER(n, &rw->attention, struct rw_attention);
+	case 1: return FIELD(&rw->invalidated[noise_next(n) % 16]);
+	case 2: return FIELD(&rw->invalidated[noise_next(n) % SV_REGIONS]);
+	case 3: return MEMBER(n, &rw->qp[noise_next(n) % 16], struct rw_qp);
+	case 4: return MEMBER(n, &rw->cq[noise_next(n) % 4], struct rw_cq);
+	default: return FIELD((_Atomic(uint64_t) *)(void *)rw + noise_next(n) % (sizeof(*rw) / 8));
 	}
 }
 
@@ -116,22 +105,14 @@ static struct place place_own(struct noise *n, struct sv_qp *qp)
 	struct sv_wq *wq = qp->srq ? &qp->srq->wq : &qp->rq;
 
 	switch (noise_next(n) % 8) {
-	case 0:
-		return MEMBER(n, qp->ro, struct ro_qp);
-	case 1:
-		return FIELD(&wq->post[noise_next(n) & wq->post_mask]);
-	case 2:
-		return FIELD(&wq->post[wq->posted & wq->post_mask]);
-	case 3:
-		return FIELD(&wq->sge[noise_next(n) % ((wq->mask + 1) * wq->max_sge)]);
-	case 4:
-		return MEMBER(n, &ro->region[noise_next(n) % 8], struct ro_region);
-	case 5:
-		return MEMBER(n, &ro->rx[qp->index], struct ro_rx);
-	case 6:
-		return MEMBER(n, &ro->cq[noise_next(n) % 4], struct ro_cq);
-	default:
-		return MEMBER(n, &ro->srq[noise_next(n) % 4], struct ro_srq);
+	case 0: return MEMBER(n, qp->ro, struct ro_qp);
+	case 1: return FIELD(&wq->post[noise_next(n) & wq->post_mask]);
+	case 2: return FIELD(&wq->post[wq->posted & wq->post_mask]);
+	case 3: return FIELD(&wq->sge[noise_next(n) % ((wq->mask + 1) * wq->max_sge)]);
+	case 4: return MEMBER(n, &ro->region[noise_next(n) % 8], struct ro_region);
+	case 5: return MEMBER(n, &ro->rx[qp->index], struct ro_rx);
+	case 6: return MEMBER(n, &ro->cq[noise_next(n) % 4], struct ro_cq);
+	default: return MEMBER(n, &ro->srq[noise_next(n) % 4], struct ro_srq);
 	}
 }
 
@@ -162,8 +143,9 @@ static int mad_child(int fd, void *arg)
 	struct node node;
 
 	setenv("SOFTVERBS_COPY", round->copy, 1);
-	if (!node_open(&node, &(struct node_options){ .qps = QPS, .timeout = 5, .retry_cnt = 1,
-						      .srq = round->srq }) ||
+	if (!node_open(&node,
+		       &(struct node_options){
+			       .qps = QPS, .timeout = 5, .retry_cnt = 1, .srq = round->srq }) ||
 	    !node_connect(&node, 0, QPS, fd))
 		return 1;
 	if (!unit_wait_for(is_linked, qp_of(node.qp[0]), UNIT_PATIENCE))
@@ -173,9 +155,9 @@ static int mad_child(int fd, void *arg)
 	for (uint32_t i = 0; i < MUTATIONS; i++) {
 		struct sv_qp *qp = qp_of(node.qp[noise_next(&n) % QPS]);
 		uint32_t which = noise_next(&n) % 8;
-		struct place place = which < 5 ? place_connection(&n, &qp->tx) :
-				     which < 7 ? place_own(&n, qp) :
-				     place_process(&n, atomic_load(&qp->peer)->rw);
+		struct place place = which < 5	 ? place_connection(&n, &qp->tx)
+				     : which < 7 ? place_own(&n, qp)
+						 : place_process(&n, atomic_load(&qp->peer)->rw);
 
 		if (place.at)
 			mutate(&n, place.at, place.size);
@@ -184,7 +166,8 @@ static int mad_child(int fd, void *arg)
 	}
 	process_say(fd, 0);
 	process_sync(fd);
-	_exit(0);			/* its own tables are nonsense: nothing of it can be closed */
+	/* its own tables are nonsense: nothing of it can be closed */
+	_exit(0);
 }
 
 /* ---- the victim ---- */
@@ -239,8 +222,8 @@ static int sane_child(int fd, void *arg)
 	if (!node_open(&node, &(struct node_options){ 0 }) || !node_connect(&node, 0, 1, fd))
 		return 1;
 	for (uint32_t i = 0; i < 40; i++)
-		if (node_send(&node, 0, i, 0, i % 2 ? 8 : 4096, SIGNALED) || !node_poll(&node, &wc) ||
-		    wc.status)
+		if (node_send(&node, 0, i, 0, i % 2 ? 8 : 4096, SIGNALED) ||
+		    !node_poll(&node, &wc) || wc.status)
 			return 2;
 	process_say(fd, 0);
 	process_sync(fd);
@@ -275,8 +258,11 @@ static void victim_lives(struct round *round)
 	struct node node;
 
 	CU_ASSERT_TRUE_FATAL(process_start(&child, mad_child, round));
-	CU_ASSERT_TRUE_FATAL(node_open(&node, &(struct node_options){
-		.qps = QPS, .srq = round->srq, .channel = true, .timeout = 5, .retry_cnt = 1 }));
+	CU_ASSERT_TRUE_FATAL(node_open(&node, &(struct node_options){ .qps = QPS,
+								      .srq = round->srq,
+								      .channel = true,
+								      .timeout = 5,
+								      .retry_cnt = 1 }));
 	CU_ASSERT_TRUE_FATAL(node_connect(&node, 0, QPS, child.fd));
 	for (uint32_t i = 0;; i++) {
 		struct pollfd poll_fd = { .fd = child.fd, .events = POLLIN };

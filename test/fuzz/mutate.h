@@ -27,23 +27,18 @@ static inline uint32_t noise_next(struct noise *noise)
 static inline uint32_t noise_value(struct noise *noise, uint32_t now)
 {
 	static const uint32_t edges[] = {
-		0, 1, 2, 3, 63, 64, 65, 0xff, 0x7fff, 0x8000, 0xffff, 0x10000, 0xffffff, 0x7fffffff,
-		0x80000000, 0xfffffffe, 0xffffffff,
+		0,	  1,	      2,	  3,	      63,	  64,
+		65,	  0xff,	      0x7fff,	  0x8000,     0xffff,	  0x10000,
+		0xffffff, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
 	};
 
 	switch (noise_next(noise) % 6) {
-	case 0:
-		return now ^ 1u << noise_next(noise) % 32;	/* a bit */
-	case 1:
-		return now + (noise_next(noise) % 9 - 4);	/* a neighbour */
-	case 2:
-		return edges[noise_next(noise) % (sizeof(edges) / sizeof(edges[0]))];
-	case 3:
-		return (now & 0xffff0000) | (noise_next(noise) & 0xffff);
-	case 4:
-		return (now & 0xffff) | noise_next(noise) << 16;
-	default:
-		return noise_next(noise);
+	case 0: return now ^ 1u << noise_next(noise) % 32; /* a bit */
+	case 1: return now + (noise_next(noise) % 9 - 4);  /* a neighbour */
+	case 2: return edges[noise_next(noise) % (sizeof(edges) / sizeof(edges[0]))];
+	case 3: return (now & 0xffff0000) | (noise_next(noise) & 0xffff);
+	case 4: return (now & 0xffff) | noise_next(noise) << 16;
+	default: return noise_next(noise);
 	}
 }
 
@@ -63,10 +58,10 @@ static inline void mutate(struct noise *noise, void *at, size_t size)
 		count = words;
 	}
 	for (size_t i = first; i < first + count; i++)
-		atomic_store_explicit(&word[i],
-				      noise_value(noise, atomic_load_explicit(
-						      &word[i], memory_order_relaxed)),
-				      memory_order_relaxed);
+		atomic_store_explicit(
+			&word[i],
+			noise_value(noise, atomic_load_explicit(&word[i], memory_order_relaxed)),
+			memory_order_relaxed);
 }
 
 #endif

@@ -47,7 +47,7 @@ static inline bool cm_take(struct rdma_event_channel *channel, struct seen *seen
 	struct rdma_cm_event *event;
 
 	memset(seen, 0, sizeof(*seen));
-	seen->event.event = (enum rdma_cm_event_type)-1;
+	seen->event.event = (enum rdma_cm_event_type) - 1;
 	if (!cm_ready(channel, UNIT_PATIENCE) || rdma_get_cm_event(channel, &event))
 		return false;
 	seen->event = *event;
@@ -76,7 +76,8 @@ static inline bool cm_expect(struct rdma_event_channel *channel, enum rdma_cm_ev
 
 static inline struct sockaddr_in cm_loopback(uint16_t port)
 {
-	return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = htons(port),
 				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 }
 
@@ -140,7 +141,7 @@ static inline struct rdma_conn_param cm_param(uint32_t qpn)
 
 /* Both sides of a connection of identifiers without queue pairs. */
 struct pair {
-	struct rdma_event_channel *near, *far;	/* of the connecting and the listening side */
+	struct rdma_event_channel *near, *far; /* of the connecting and the listening side */
 	struct rdma_cm_id *listener, *active, *passive;
 };
 
@@ -150,8 +151,9 @@ static inline bool pair_listen(struct pair *pair)
 	pair->near = rdma_create_event_channel();
 	pair->far = rdma_create_event_channel();
 	pair->listener = pair->far ? cm_listener(pair->far, 0) : NULL;
-	pair->active = pair->near && pair->listener ?
-		       cm_client(pair->near, ntohs(rdma_get_src_port(pair->listener))) : NULL;
+	pair->active = pair->near && pair->listener
+			       ? cm_client(pair->near, ntohs(rdma_get_src_port(pair->listener)))
+			       : NULL;
 	return pair->active;
 }
 

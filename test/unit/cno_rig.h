@@ -88,7 +88,8 @@ static inline void cno_wait_start(struct cno_waiter *w, DAT_CNO_HANDLE cno, DAT_
 {
 	struct cno_crowd crowd = { cno, cno_waiters(cno) + 1 };
 
-	*w = (struct cno_waiter){ .cno = cno, .timeout = timeout,
+	*w = (struct cno_waiter){ .cno = cno,
+				  .timeout = timeout,
 				  .evd = (DAT_EVD_HANDLE)(uintptr_t)8 };
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&w->thread, NULL, cno_wait_run, w), 0);
 	CU_ASSERT_TRUE(unit_wait_for(cno_is_crowd, &crowd, UNIT_PATIENCE));

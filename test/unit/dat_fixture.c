@@ -21,8 +21,12 @@ __attribute__((constructor)) static void write_conf(void)
 		return;
 	snprintf(path, sizeof(path), "%s/dat.conf", unit_tmpdir());
 	conf = fopen(path, "w");
-	if (!conf || fprintf(conf, "ofa-v2-soft u2.0 nonthreadsafe default %s dapl.2.0 "
-			     "\"soft0 1\" \"\"\n", library) < 0 || fclose(conf)) {
+	if (!conf ||
+	    fprintf(conf,
+		    "ofa-v2-soft u2.0 nonthreadsafe default %s dapl.2.0 "
+		    "\"soft0 1\" \"\"\n",
+		    library) < 0 ||
+	    fclose(conf)) {
 		perror(path);
 		exit(1);
 	}

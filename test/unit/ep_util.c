@@ -184,7 +184,8 @@ void disconnect_pair(struct end *first, struct end *second)
 DAT_LMR_TRIPLET segment(struct env *env, size_t offset, DAT_SEG_LENGTH length)
 {
 	return (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)env->memory + offset,
-				  .segment_length = length, .lmr_context = env->lkey };
+				  .segment_length = length,
+				  .lmr_context = env->lkey };
 }
 
 DAT_RETURN try_recv(struct end *end, uint64_t cookie)
@@ -206,7 +207,8 @@ DAT_RETURN try_write(struct end *end, uint64_t cookie, DAT_RMR_CONTEXT rkey)
 {
 	DAT_LMR_TRIPLET what = segment(end->env, 0, 64);
 	DAT_RMR_TRIPLET where = { .virtual_address = (uintptr_t)end->env->memory + 4096,
-				  .segment_length = 64, .rmr_context = rkey };
+				  .segment_length = 64,
+				  .rmr_context = rkey };
 
 	return dat_ep_post_rdma_write(end->ep, 1, &what, (DAT_DTO_COOKIE){ .as_64 = cookie },
 				      &where, DAT_COMPLETION_DEFAULT_FLAG);

@@ -14,21 +14,21 @@
 #define E0(type) ((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_RETURN)DAT_##type))
 
 /* The call succeeds; the rest of the test is pointless if it does not; it returns this. */
-#define OK(call) CU_ASSERT_EQUAL(call, DAT_SUCCESS)
-#define MUST(call) CU_ASSERT_EQUAL_FATAL(call, DAT_SUCCESS)
+#define OK(call)	 CU_ASSERT_EQUAL(call, DAT_SUCCESS)
+#define MUST(call)	 CU_ASSERT_EQUAL_FATAL(call, DAT_SUCCESS)
 #define IS(call, status) CU_ASSERT_EQUAL(call, (DAT_RETURN)(status))
 
-#define PATIENCE (UNIT_PATIENCE * 1000u)	/* microseconds: for what must happen */
-#define BUFFER 65536
+#define PATIENCE (UNIT_PATIENCE * 1000u) /* microseconds: for what must happen */
+#define BUFFER	 65536
 
 struct env {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async, cr;
 	DAT_PZ_HANDLE pz;
 	DAT_IA_ADDRESS_PTR address;
-	DAT_PSP_HANDLE psp;		/* after env_listen */
+	DAT_PSP_HANDLE psp; /* after env_listen */
 	DAT_CONN_QUAL qual;
-	char *memory;			/* BUFFER bytes, registered */
+	char *memory; /* BUFFER bytes, registered */
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lkey;
 	DAT_RMR_CONTEXT rkey;
@@ -43,14 +43,14 @@ struct end {
 /* Everything that is opened is closed, gracefully: what a test leaves behind fails it. */
 void env_open(struct env *env);
 void env_close(struct env *env);
-void env_listen(struct env *env);	/* on a qualifier that nobody else has */
+void env_listen(struct env *env); /* on a qualifier that nobody else has */
 DAT_EVD_HANDLE evd_open(struct env *env, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
 void evd_close(DAT_EVD_HANDLE evd);
 
 /* EVDs of its own, an EP with default attributes unless `attr` says other ones. */
 void end_open(struct env *env, struct end *end, const DAT_EP_ATTR *attr);
 void end_close(struct end *end);
-void end_free_ep(struct end *end);	/* before the EVDs, to look at what they hold then */
+void end_free_ep(struct end *end); /* before the EVDs, to look at what they hold then */
 
 /* Waits for the next event; false with a failure noted when none comes. */
 bool event_next(DAT_EVD_HANDLE evd, DAT_EVENT *event);
@@ -68,13 +68,13 @@ DAT_RETURN try_connect(struct end *end, DAT_TIMEOUT timeout);
 void start_connect(struct end *end);
 DAT_CR_HANDLE request_next(struct env *env);
 void connect_pair(struct end *active, struct end *passive);
-void disconnect_pair(struct end *first, struct end *second);	/* both endings are taken */
+void disconnect_pair(struct end *first, struct end *second); /* both endings are taken */
 
 DAT_LMR_TRIPLET segment(struct env *env, size_t offset, DAT_SEG_LENGTH length);
 DAT_RETURN try_recv(struct end *end, uint64_t cookie);
 DAT_RETURN try_send(struct end *end, uint64_t cookie, DAT_COMPLETION_FLAGS flags);
 DAT_RETURN try_write(struct end *end, uint64_t cookie, DAT_RMR_CONTEXT rkey);
-void post_recvs(struct end *end, unsigned count);	/* cookies 0, 1, ... */
-void message_passes(struct end *from, struct end *to);	/* to a receive of its own */
+void post_recvs(struct end *end, unsigned count);      /* cookies 0, 1, ... */
+void message_passes(struct end *from, struct end *to); /* to a receive of its own */
 
 #endif

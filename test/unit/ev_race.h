@@ -16,8 +16,8 @@
 #include "test/unit/ep_util.h"
 #include "util/clock.h"
 
-#define RACE_PATIENCE 60000	/* milliseconds of sleep that are a lost wake-up */
-#define RACE_PAUSE 300
+#define RACE_PATIENCE 60000 /* milliseconds of sleep that are a lost wake-up */
+#define RACE_PAUSE    300
 
 #if defined(__SANITIZE_THREAD__)
 #define RACE_ROUNDS 100000u
@@ -31,11 +31,11 @@ struct race {
 	DAT_EVD_HANDLE evd;
 	int fd;
 	unsigned rounds;
-	bool (*produce)(struct race *race, unsigned round);	/* in a thread of its own */
+	bool (*produce)(struct race *race, unsigned round); /* in a thread of its own */
 	bool (*taken)(struct race *race, unsigned round, const DAT_EVENT *event);
 	DAT_RETURN (*arm)(struct race *race);
 	void *arg;
-	atomic_uint wanted;		/* events that the producer may have made */
+	atomic_uint wanted; /* events that the producer may have made */
 	atomic_bool ended, failed;
 	unsigned sleeps, busy, spurious;
 };
@@ -45,7 +45,7 @@ static inline void *race_produce(void *arg)
 	struct race *race = arg;
 	unsigned round, looks;
 
-	for (round = 0; ; round++) {
+	for (round = 0;; round++) {
 		for (looks = 0; atomic_load(&race->wanted) <= round; looks++) {
 			if (atomic_load(&race->ended))
 				return NULL;
@@ -116,7 +116,7 @@ static inline unsigned race_consume(struct race *race, uint64_t deadline)
 				break;
 			woken = false;
 			if (++round % 4096 == 0 && clock_now() > deadline)
-				race->rounds = round + 1;	/* the one that is under way */
+				race->rounds = round + 1; /* the one that is under way */
 		} else {
 			race->spurious += woken;
 			woken = round > 0;

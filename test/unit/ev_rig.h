@@ -7,10 +7,10 @@
 #include <dat2/dat_event_extensions.h>
 #include "test/unit/cno_rig.h"
 
-#define BAD_EVD E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST)
-#define BAD_CNO E(INVALID_HANDLE, INVALID_HANDLE_CNO)
+#define BAD_EVD	    E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST)
+#define BAD_CNO	    E(INVALID_HANDLE, INVALID_HANDLE_CNO)
 #define BAD_HANDLE1 E(INVALID_HANDLE, INVALID_HANDLE1)
-#define ARG(n) E(INVALID_PARAMETER, INVALID_ARG##n)
+#define ARG(n)	    E(INVALID_PARAMETER, INVALID_ARG##n)
 
 static inline DAT_FD rig_evd_fd(DAT_EVD_HANDLE evd)
 {

@@ -19,19 +19,19 @@
 #include "test/unit/unit.h"
 
 #define FAKE_ERROR(type, subtype) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
-#define FAKE_OPEN_OP	0x1001
-#define FAKE_CLOSE_OP	0x2001
-#define FAKE_ADD_OP	0x4001	/* int, long, int *: the sum */
+#define FAKE_OPEN_OP		  0x1001
+#define FAKE_CLOSE_OP		  0x2001
+#define FAKE_ADD_OP		  0x4001 /* int, long, int *: the sum */
 
 /* Lives in the test program; the library, loaded and unloaded, finds it there. */
 struct fake_control {
 	atomic_int inits, finis, unloads, opens, closes;
 	DAT_RETURN open_result, query_result, close_result;
-	DAT_IA_HANDLE open_as;		/* not NULL: what ia_open makes of itself */
+	DAT_IA_HANDLE open_as; /* not NULL: what ia_open makes of itself */
 	DAT_EXTENSION extension;
 	DAT_RETURN related_result;
 	DAT_BOOLEAN related;
-	DAT_RETURN removed;		/* what taking back the registration returned */
+	DAT_RETURN removed; /* what taking back the registration returned */
 	void (*in_init)(const DAT_PROVIDER_INFO *info, const char *params);
 	void (*in_fini)(const DAT_PROVIDER_INFO *info);
 	void (*in_unload)(void);

@@ -19,15 +19,15 @@
 #include "util/clock.h"
 
 #define FAKE_COMPLETIONS 4096
-#define FAKE_MAX_WR 64
-#define FAKE_MAX_SGE 4
-#define FAKE_MAX_CQE 1000
+#define FAKE_MAX_WR	 64
+#define FAKE_MAX_SGE	 4
+#define FAKE_MAX_CQE	 1000
 #define FAKE_MAX_MESSAGE (1u << 30)
-#define FAKE_INLINE 32
-#define FAKE_LKEY 0x1000u
-#define FAKE_RKEY 0x2000u
-#define FAKE_PEER_QP 0x4711u
-#define FAKE_MW_KEY 0x3000u	/* and upwards, with each bind */
+#define FAKE_INLINE	 32
+#define FAKE_LKEY	 0x1000u
+#define FAKE_RKEY	 0x2000u
+#define FAKE_PEER_QP	 0x4711u
+#define FAKE_MW_KEY	 0x3000u /* and upwards, with each bind */
 
 struct ib_device {
 	const char *params;
@@ -38,13 +38,32 @@ struct ib_device {
 	struct ib_alarm *alarms;
 };
 
-struct ib_pd { int unused; };
-struct ib_mr { int unused; };
-struct ib_ah { int unused; };
-struct ib_mw { uint32_t key; bool type2; };
-struct ib_conn { void *owner; struct ib_conn_param param; };
-struct ib_listener { void *owner; uint16_t port; };
-struct ib_srq { void *owner; uint32_t max_wr, limit; unsigned arms; };
+struct ib_pd {
+	int unused;
+};
+struct ib_mr {
+	int unused;
+};
+struct ib_ah {
+	int unused;
+};
+struct ib_mw {
+	uint32_t key;
+	bool type2;
+};
+struct ib_conn {
+	void *owner;
+	struct ib_conn_param param;
+};
+struct ib_listener {
+	void *owner;
+	uint16_t port;
+};
+struct ib_srq {
+	void *owner;
+	uint32_t max_wr, limit;
+	unsigned arms;
+};
 
 struct ib_cq {
 	struct ib_cq_store store;
@@ -83,7 +102,7 @@ struct fake_post {
 };
 
 static struct {
-	pthread_mutex_t lock;		/* the CQs */
+	pthread_mutex_t lock; /* the CQs */
 	struct ib_upcalls upcalls;
 	struct ib_device devices[2];
 	struct fake_post last;
@@ -91,14 +110,15 @@ static struct {
 	uint32_t privileges;
 	bool zero_based;
 	uint32_t next_qp;
-	struct ib_qp *qp;		/* the last that was created */
-	struct ib_conn *conn;		/* the last that was started */
-	unsigned pds, mrs, mws, cqs, qps, srqs, conns, ahs;	/* alive */
-	bool datagrams;			/* what a device opened from now on has */
-	void (*alter)(struct ib_device *device);	/* the same, whatever it is */
-	uint64_t kernel[IB_KERNEL_MOST];	/* what the kernel has counted */
-	DAT_RMR_TRIPLET remote;		/* of the last post that came as a work request */
-	_Atomic DAT_RETURN refuse;	/* what the next fallible call of any thread answers, once */
+	struct ib_qp *qp;				    /* the last that was created */
+	struct ib_conn *conn;				    /* the last that was started */
+	unsigned pds, mrs, mws, cqs, qps, srqs, conns, ahs; /* alive */
+	bool datagrams;				 /* what a device opened from now on has */
+	void (*alter)(struct ib_device *device); /* the same, whatever it is */
+	uint64_t kernel[IB_KERNEL_MOST];	 /* what the kernel has counted */
+	DAT_RMR_TRIPLET remote;			 /* of the last post that came as a work request */
+	/* what the next fallible call of any thread answers, once */
+	_Atomic DAT_RETURN refuse;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .next_qp = 0x11 };
 
 static DAT_RETURN fake_refused(void)

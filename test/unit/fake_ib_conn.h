@@ -6,8 +6,8 @@
 #include "test/unit/fake_ib.h"
 
 DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp,
-			   const struct sockaddr *remote,
-			   const struct ib_conn_param *param, void *owner, struct ib_conn **conn)
+			   const struct sockaddr *remote, const struct ib_conn_param *param,
+			   void *owner, struct ib_conn **conn)
 {
 	DAT_RETURN status = fake_refused();
 
@@ -31,8 +31,7 @@ DAT_RETURN ib_conn_resolve(struct ib_device *device, struct ib_qp *qp,
 	return ib_conn_connect(device, qp, remote, &param, owner, conn);
 }
 
-DAT_RETURN ib_ah_create(struct ib_conn *conn, struct ib_pd *pd, struct ib_ah **ah,
-			uint32_t *qp_num)
+DAT_RETURN ib_ah_create(struct ib_conn *conn, struct ib_pd *pd, struct ib_ah **ah, uint32_t *qp_num)
 {
 	DAT_RETURN status = fake_refused();
 
@@ -82,8 +81,14 @@ void ib_conn_destroy(struct ib_conn *conn)
 	free(conn);
 }
 
-uint16_t ib_conn_local_port(const struct ib_conn *conn) { return conn ? 4711 : 0; }
-uint16_t ib_conn_remote_port(const struct ib_conn *conn) { return conn ? 4712 : 0; }
+uint16_t ib_conn_local_port(const struct ib_conn *conn)
+{
+	return conn ? 4711 : 0;
+}
+uint16_t ib_conn_remote_port(const struct ib_conn *conn)
+{
+	return conn ? 4712 : 0;
+}
 
 void ib_conn_depths(const struct ib_conn *conn, uint8_t *responder_resources,
 		    uint8_t *initiator_depth)
@@ -113,6 +118,9 @@ void ib_listener_address(const struct ib_listener *listener, struct sockaddr_sto
 	((struct sockaddr_in *)address)->sin_port = htons(listener->port);
 }
 
-void ib_listener_destroy(struct ib_listener *listener) { free(listener); }
+void ib_listener_destroy(struct ib_listener *listener)
+{
+	free(listener);
+}
 
 #endif

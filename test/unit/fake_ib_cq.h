@@ -35,7 +35,10 @@ static int fake_notify(struct ibv_cq *verbs, int solicited_only)
 }
 
 /* Its completions have DAT's statuses. */
-void ib_completion_translate(struct ib_completion *completion) { (void)completion; }
+void ib_completion_translate(struct ib_completion *completion)
+{
+	(void)completion;
+}
 
 DAT_RETURN ib_cq_create(struct ib_device *device, int entries, void *owner, struct ib_cq **cq)
 {
@@ -77,7 +80,10 @@ DAT_RETURN ib_cq_resize(struct ib_cq *cq, int entries)
 	return status;
 }
 
-void ib_cq_moderate(struct ib_cq *cq, uint32_t count) { cq->moderation = count; }
+void ib_cq_moderate(struct ib_cq *cq, uint32_t count)
+{
+	cq->moderation = count;
+}
 
 DAT_RETURN ib_cq_watch(struct ib_cq *cq)
 {
@@ -90,16 +96,25 @@ DAT_RETURN ib_cq_watch(struct ib_cq *cq)
 	return status;
 }
 
-void ib_cq_unwatch(struct ib_cq *cq) { cq->watched = false; }
+void ib_cq_unwatch(struct ib_cq *cq)
+{
+	cq->watched = false;
+}
 
-int ib_cq_entries(const struct ib_cq *cq) { return cq->entries; }
+int ib_cq_entries(const struct ib_cq *cq)
+{
+	return cq->entries;
+}
 
 DAT_RETURN ib_cq_arm(struct ib_cq *cq, bool solicited_only)
 {
 	return fake_notify((struct ibv_cq *)cq, solicited_only) ? fake_refused() : DAT_SUCCESS;
 }
 
-int ib_cq_fd(const struct ib_cq *cq) { return cq->fd; }
+int ib_cq_fd(const struct ib_cq *cq)
+{
+	return cq->fd;
+}
 
 bool ib_cq_collect(struct ib_cq *cq)
 {

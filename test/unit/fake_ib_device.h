@@ -17,18 +17,43 @@ DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 	if (!found->opens++)
 		TAILQ_INIT(&found->timers);
 	found->attr = (struct ib_attr){
-		.device_name = "fake0", .transport = "software", .guid = 0x0002c90300abcdefull,
+		.device_name = "fake0",
+		.transport = "software",
+		.guid = 0x0002c90300abcdefull,
 		.gid = "fe80::202:c903:ab:cdef",
-		.vendor_id = 0x2c9, .vendor_part_id = 4099, .hw_version = 7,
+		.vendor_id = 0x2c9,
+		.vendor_part_id = 4099,
+		.hw_version = 7,
 		.fw_version = 2ull << 48 | 42ull << 32 | 5000ull << 16,
-		.port = 1, .port_state = 4, .mtu = 4096, .max_mr_size = 1ull << 40,
-		.max_message = FAKE_MAX_MESSAGE, .max_qp = 1000, .max_wr = FAKE_MAX_WR,
-		.max_sge = FAKE_MAX_SGE, .max_sge_read = 2, .max_cq = 900, .max_cqe = FAKE_MAX_CQE,
-		.max_mr = 800, .max_pd = 700, .max_mw = 600, .max_read_in = 16, .max_read_out = 15,
-		.max_read_in_device = 4000, .max_srq = 50, .max_srq_wr = 32, .max_srq_sge = 3,
-		.max_private_connect = 56, .max_private_accept = 196, .max_private_reject = 148,
-		.atomics = true, .zero_based = true, .mw_type1 = true, .mw_type2 = true,
-		.mem_extensions = true, .srq_resize = true,
+		.port = 1,
+		.port_state = 4,
+		.mtu = 4096,
+		.max_mr_size = 1ull << 40,
+		.max_message = FAKE_MAX_MESSAGE,
+		.max_qp = 1000,
+		.max_wr = FAKE_MAX_WR,
+		.max_sge = FAKE_MAX_SGE,
+		.max_sge_read = 2,
+		.max_cq = 900,
+		.max_cqe = FAKE_MAX_CQE,
+		.max_mr = 800,
+		.max_pd = 700,
+		.max_mw = 600,
+		.max_read_in = 16,
+		.max_read_out = 15,
+		.max_read_in_device = 4000,
+		.max_srq = 50,
+		.max_srq_wr = 32,
+		.max_srq_sge = 3,
+		.max_private_connect = 56,
+		.max_private_accept = 196,
+		.max_private_reject = 148,
+		.atomics = true,
+		.zero_based = true,
+		.mw_type1 = true,
+		.mw_type2 = true,
+		.mem_extensions = true,
+		.srq_resize = true,
 		.datagrams = fake.datagrams,
 		.max_private_resolve = fake.datagrams ? 172 : 0,
 		.max_private_resolved = fake.datagrams ? 136 : 0,
@@ -53,7 +78,10 @@ void ib_device_farewell(struct ib_device *device, uint64_t deadline)
 	(void)deadline;
 }
 
-const struct ib_attr *ib_device_attr(const struct ib_device *device) { return &device->attr; }
+const struct ib_attr *ib_device_attr(const struct ib_device *device)
+{
+	return &device->attr;
+}
 
 const struct sockaddr *ib_device_address(const struct ib_device *device)
 {

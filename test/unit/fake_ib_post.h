@@ -24,16 +24,20 @@ DAT_RETURN ib_post_send(struct ib_qp *qp, unsigned request, uint64_t wr_id,
 {
 	unsigned flags = request & ((1u << IB_OP_SHIFT) - 1);
 
-	return fake_note((struct fake_post){ .qp = qp, .op = request - flags, .wr_id = wr_id,
+	return fake_note((struct fake_post){ .qp = qp,
+					     .op = request - flags,
+					     .wr_id = wr_id,
 					     .flags = flags,
-					     .list = segments, .count = count, .remote = remote });
+					     .list = segments,
+					     .count = count,
+					     .remote = remote });
 }
 
 DAT_RETURN ib_post_recv(struct ib_qp *qp, uint64_t wr_id, const DAT_LMR_TRIPLET *segments,
 			unsigned count)
 {
-	return fake_note((struct fake_post){ .qp = qp, .wr_id = wr_id, .list = segments,
-					     .count = count });
+	return fake_note(
+		(struct fake_post){ .qp = qp, .wr_id = wr_id, .list = segments, .count = count });
 }
 
 /* Its errors are DAT's. */
@@ -59,11 +63,14 @@ static int fake_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct i
 				 (unsigned)work->count);
 }
 
-DAT_RETURN ib_post_refused(int error) { return (DAT_RETURN)error; }
+DAT_RETURN ib_post_refused(int error)
+{
+	return (DAT_RETURN)error;
+}
 
 DAT_RETURN ib_post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			    const DAT_LMR_TRIPLET *segments, unsigned count,
-			    const struct ib_ah *ah, uint32_t qp_num)
+			    const DAT_LMR_TRIPLET *segments, unsigned count, const struct ib_ah *ah,
+			    uint32_t qp_num)
 {
 	DAT_RETURN status = ib_post_send(qp, request, wr_id, segments, count, NULL);
 
@@ -100,9 +107,8 @@ DAT_RETURN ib_post_atomic(struct ib_qp *qp, unsigned request, uint64_t wr_id,
 DAT_RETURN ib_post_bind(struct ib_qp *qp, unsigned flags, uint64_t wr_id,
 			const struct ib_bind *bind, uint32_t *key)
 {
-	DAT_RETURN status = fake_note((struct fake_post){ .qp = qp, .op = IB_OP_BIND,
-							  .wr_id = wr_id, .flags = flags,
-							  .bind = *bind });
+	DAT_RETURN status = fake_note((struct fake_post){
+		.qp = qp, .op = IB_OP_BIND, .wr_id = wr_id, .flags = flags, .bind = *bind });
 
 	if (status == DAT_SUCCESS)
 		*key = ++bind->mw->key;
@@ -111,15 +117,15 @@ DAT_RETURN ib_post_bind(struct ib_qp *qp, unsigned flags, uint64_t wr_id,
 
 DAT_RETURN ib_post_invalidate(struct ib_qp *qp, unsigned flags, uint64_t wr_id, uint32_t key)
 {
-	return fake_note((struct fake_post){ .qp = qp, .op = IB_OP_INV, .wr_id = wr_id,
-					     .flags = flags, .word = key });
+	return fake_note((struct fake_post){
+		.qp = qp, .op = IB_OP_INV, .wr_id = wr_id, .flags = flags, .word = key });
 }
 
 DAT_RETURN ib_post_srq_recv(struct ib_srq *srq, uint64_t wr_id, const DAT_LMR_TRIPLET *segments,
 			    unsigned count)
 {
-	return fake_note((struct fake_post){ .srq = srq, .wr_id = wr_id, .list = segments,
-					     .count = count });
+	return fake_note(
+		(struct fake_post){ .srq = srq, .wr_id = wr_id, .list = segments, .count = count });
 }
 
 #endif

@@ -16,8 +16,11 @@ DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *r
 		return status;
 	caps->inline_data = FAKE_INLINE;
 	new = fake_new(sizeof(*new), &fake.qps);
-	*new = (struct ib_qp){ .owner = owner, .num = fake.next_qp++, .send_cq = send_cq,
-			       .recv_cq = recv_cq, .srq = srq };
+	*new = (struct ib_qp){ .owner = owner,
+			       .num = fake.next_qp++,
+			       .send_cq = send_cq,
+			       .recv_cq = recv_cq,
+			       .srq = srq };
 	new->posts = (struct ib_qp_posts){ (struct ibv_qp *)new, fake_post_send, fake_post_recv };
 	*qp = fake.qp = new;
 	return DAT_SUCCESS;
@@ -37,8 +40,17 @@ void ib_qp_destroy(struct ib_qp *qp)
 	free(qp);
 }
 
-void ib_qp_error(struct ib_qp *qp) { qp->error = true; }
-bool ib_qp_is_broken(const struct ib_qp *qp) { return qp->error; }
-uint32_t ib_qp_num(const struct ib_qp *qp) { return qp->num; }
+void ib_qp_error(struct ib_qp *qp)
+{
+	qp->error = true;
+}
+bool ib_qp_is_broken(const struct ib_qp *qp)
+{
+	return qp->error;
+}
+uint32_t ib_qp_num(const struct ib_qp *qp)
+{
+	return qp->num;
+}
 
 #endif

@@ -88,18 +88,14 @@ static DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list arg
 	long b;
 
 	switch (op) {
-	case FAKE_OPEN_OP:
-		out = va_arg(args, DAT_HANDLE *);
-		return ia_open(handle, 0, out, out);
-	case FAKE_CLOSE_OP:
-		return ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+	case FAKE_OPEN_OP: out = va_arg(args, DAT_HANDLE *); return ia_open(handle, 0, out, out);
+	case FAKE_CLOSE_OP: return ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
 	case FAKE_ADD_OP:
 		a = va_arg(args, int);
 		b = va_arg(args, long);
 		*va_arg(args, int *) = a + (int)b;
 		return DAT_SUCCESS;
-	default:
-		return FAKE_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
+	default: return FAKE_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
 	}
 }
 

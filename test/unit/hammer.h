@@ -18,26 +18,24 @@
 #include "util/clock.h"
 
 #define HAMMER_ROUNDS 300
-#define HAMMER_TIME (8 * NSEC_PER_SEC)	/* enough, however few rounds that are */
+#define HAMMER_TIME   (8 * NSEC_PER_SEC) /* enough, however few rounds that are */
 
 struct hammer {
-	void (*make)(struct hammer *h);		/* makes it, shows it, frees it */
-	void (*use)(struct hammer *h);		/* whatever can be called with it */
+	void (*make)(struct hammer *h); /* makes it, shows it, frees it */
+	void (*use)(struct hammer *h);	/* whatever can be called with it */
 	struct env env;
-	_Atomic(DAT_HANDLE) handle, other;	/* the one that is being hammered */
-	void *more;				/* what else a suite needs */
+	_Atomic(DAT_HANDLE) handle, other; /* the one that is being hammered */
+	void *more;			   /* what else a suite needs */
 	atomic_bool over;
-	atomic_uint rounds, uses, hits;		/* calls that found the object alive */
-	atomic_uint strange;			/* the status of a call that had no right to it */
+	atomic_uint rounds, uses, hits; /* calls that found the object alive */
+	atomic_uint strange;		/* the status of a call that had no right to it */
 };
 
 /* A call on an object that may be gone: it worked, or says why it cannot. */
 static inline bool hammer_call(struct hammer *h, DAT_RETURN status)
 {
 	switch ((unsigned)DAT_GET_TYPE(status)) {
-	case DAT_SUCCESS:
-		atomic_fetch_add_explicit(&h->hits, 1, memory_order_relaxed);
-		return true;
+	case DAT_SUCCESS: atomic_fetch_add_explicit(&h->hits, 1, memory_order_relaxed); return true;
 	case DAT_INVALID_HANDLE:
 	case DAT_INVALID_STATE:
 	case DAT_INSUFFICIENT_RESOURCES:
@@ -45,11 +43,8 @@ static inline bool hammer_call(struct hammer *h, DAT_RETURN status)
 	case DAT_QUEUE_FULL:
 	case DAT_TIMEOUT_EXPIRED:
 	case DAT_CONN_QUAL_IN_USE:
-	case DAT_ABORT:
-		return false;
-	default:
-		atomic_store(&h->strange, status);
-		return false;
+	case DAT_ABORT: return false;
+	default: atomic_store(&h->strange, status); return false;
 	}
 }
 

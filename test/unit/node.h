@@ -17,21 +17,21 @@
 #define NODE_QPS 48u
 
 struct node_options {
-	uint32_t depth;			/* of each queue; 64 */
-	uint32_t srq;			/* depth of a shared receive queue; 0: none */
-	uint32_t qps;			/* 1 */
-	int cqe;			/* 4096 */
-	size_t memory;			/* 1 MiB */
-	uint8_t timeout, retry_cnt, rnr_retry;	/* 14, 7, 7 */
+	uint32_t depth;			       /* of each queue; 64 */
+	uint32_t srq;			       /* depth of a shared receive queue; 0: none */
+	uint32_t qps;			       /* 1 */
+	int cqe;			       /* 4096 */
+	size_t memory;			       /* 1 MiB */
+	uint8_t timeout, retry_cnt, rnr_retry; /* 14, 7, 7 */
 	bool channel;
-	bool fail_on_rnr;		/* rnr_retry 0 */
+	bool fail_on_rnr; /* rnr_retry 0 */
 };
 
 struct node {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;		/* of all sends and receives */
+	struct ibv_cq *cq; /* of all sends and receives */
 	struct ibv_srq *srq;
 	struct ibv_qp *qp[NODE_QPS];
 	struct ibv_mr *mr;

@@ -57,9 +57,9 @@ struct nth_scene {
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE cr;
 	DAT_CNO_HANDLE cno;
-	struct env env;			/* of the two ends, with a listening PSP */
+	struct env env; /* of the two ends, with a listening PSP */
 	struct end a, b;
-	DAT_HANDLE made;		/* by the attempt */
+	DAT_HANDLE made; /* by the attempt */
 	DAT_CONN_QUAL qual;
 	DAT_SRQ_HANDLE srq;
 };
@@ -69,8 +69,8 @@ struct nth_step {
 	const char *name;
 	DAT_RETURN (*attempt)(struct nth_scene *scene);
 	void (*undo)(struct nth_scene *scene);
-	void (*settle)(struct nth_scene *scene);	/* after a failure; NULL: nothing to do */
-	bool survives;			/* some failures are made good */
+	void (*settle)(struct nth_scene *scene); /* after a failure; NULL: nothing to do */
+	bool survives;				 /* some failures are made good */
 };
 
 static inline unsigned nth_descriptors(void)
@@ -140,7 +140,7 @@ static inline unsigned nth_run(const struct nth_step *step, struct nth_scene *sc
 		OK(step->attempt(scene));
 		step->undo(scene);
 	}
-	for (n = 1; ; n++) {
+	for (n = 1;; n++) {
 		before = nth_resources();
 		scene->made = DAT_HANDLE_NULL;
 		arm(n);

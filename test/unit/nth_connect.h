@@ -8,8 +8,8 @@
 /* Where the two ends have come to. */
 struct nth_course {
 	struct nth_scene *s;
-	DAT_RETURN status;		/* of the first call that failed */
-	unsigned established, ended;	/* bits: 1 is the active end, 2 the passive one */
+	DAT_RETURN status;	     /* of the first call that failed */
+	unsigned established, ended; /* bits: 1 is the active end, 2 the passive one */
 };
 
 static void nth_course_event(struct nth_course *course, DAT_EVD_HANDLE evd, unsigned end)
@@ -37,8 +37,8 @@ static bool nth_course_done(void *arg)
 	nth_course_event(course, s->a.conn, 1);
 	nth_course_event(course, s->b.conn, 2);
 	return (course->established == 3 && !course->ended) ||
-	       (course->ended & 1 && (course->ended & 2 ||
-				      state_of(s->b.ep) == DAT_EP_STATE_UNCONNECTED));
+	       (course->ended & 1 &&
+		(course->ended & 2 || state_of(s->b.ep) == DAT_EP_STATE_UNCONNECTED));
 }
 
 static DAT_RETURN nth_connect(struct nth_scene *s)
@@ -71,8 +71,7 @@ static void nth_connect_undo(struct nth_scene *s)
 	nth_connect_settle(s);
 }
 
-static const struct nth_step nth_connect_step = {
-	"dat_ep_connect and dat_cr_accept", nth_connect, nth_connect_undo, nth_connect_settle, true
-};
+static const struct nth_step nth_connect_step = { "dat_ep_connect and dat_cr_accept", nth_connect,
+						  nth_connect_undo, nth_connect_settle, true };
 
 #endif

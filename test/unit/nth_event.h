@@ -15,7 +15,8 @@ static DAT_RETURN nth_pset(struct nth_scene *s)
 	status = DAT_PSET_ADD(s->made, s->a.recv);
 	if (status == DAT_SUCCESS)
 		return status;
-	IS(DAT_PSET_DEL(s->made, s->a.recv), E(INVALID_PARAMETER, INVALID_ARG3));	/* it is not in */
+	/* it is not in */
+	IS(DAT_PSET_DEL(s->made, s->a.recv), E(INVALID_PARAMETER, INVALID_ARG3));
 	OK(DAT_PSET_FREE(s->made));
 	s->made = DAT_HANDLE_NULL;
 	return status;
@@ -31,8 +32,8 @@ static void nth_pset_undo(struct nth_scene *s)
 static DAT_RETURN nth_evd_get_fd(struct nth_scene *s)
 {
 	DAT_FD fd = -7;
-	DAT_RETURN status =
-		dat_evd_create(s->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG, &s->made);
+	DAT_RETURN status = dat_evd_create(s->ia, 8, DAT_HANDLE_NULL,
+					   DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG, &s->made);
 
 	if (status != DAT_SUCCESS)
 		return status;
@@ -45,7 +46,10 @@ static DAT_RETURN nth_evd_get_fd(struct nth_scene *s)
 	return status;
 }
 
-static void nth_evd_get_fd_undo(struct nth_scene *s) { OK(dat_evd_free(s->made)); }
+static void nth_evd_get_fd_undo(struct nth_scene *s)
+{
+	OK(dat_evd_free(s->made));
+}
 
 static DAT_RETURN nth_cno_get_fd(struct nth_scene *s)
 {
@@ -63,19 +67,28 @@ static DAT_RETURN nth_cno_get_fd(struct nth_scene *s)
 	return status;
 }
 
-static void nth_cno_get_fd_undo(struct nth_scene *s) { OK(dat_cno_free(s->made)); }
+static void nth_cno_get_fd_undo(struct nth_scene *s)
+{
+	OK(dat_cno_free(s->made));
+}
 
 static DAT_RETURN nth_ud_ep(struct nth_scene *s)
 {
 	DAT_EP_ATTR attr = {
 		.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD,
-		.max_recv_dtos = 8, .max_request_dtos = 8, .max_recv_iov = 1, .max_request_iov = 1,
+		.max_recv_dtos = 8,
+		.max_request_dtos = 8,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
 	};
 
 	return dat_ep_create(s->ia, s->pz, s->a.recv, s->a.request, s->a.conn, &attr, &s->made);
 }
 
-static void nth_ud_ep_undo(struct nth_scene *s) { OK(dat_ep_free(s->made)); }
+static void nth_ud_ep_undo(struct nth_scene *s)
+{
+	OK(dat_ep_free(s->made));
+}
 
 static const struct nth_step nth_event_steps[] = {
 	{ "DAT_PSET_CREATE, DAT_PSET_ADD", nth_pset, nth_pset_undo, NULL, false },

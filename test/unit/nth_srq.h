@@ -7,7 +7,7 @@
 
 enum { NTH_SMALL = 16, NTH_LARGE = 128 };
 
-static bool nth_posted[NTH_LARGE + 1];	/* the cookies of the buffers that have not come back */
+static bool nth_posted[NTH_LARGE + 1]; /* the cookies of the buffers that have not come back */
 
 static DAT_SRQ_PARAM nth_srq_now(struct nth_scene *s)
 {
@@ -129,11 +129,10 @@ static void nth_srq_large_again(struct nth_scene *s)
 }
 
 /* A device that does not tell what it granted has what it was asked for. */
-static const struct nth_step nth_srq_larger = {
-	"dat_srq_resize, larger", nth_srq_grow, nth_srq_small_again, nth_srq_small_again, true
-}, nth_srq_smaller = {
-	"dat_srq_resize, smaller", nth_srq_shrink, nth_srq_large_again, nth_srq_large_again, true
-};
+static const struct nth_step nth_srq_larger = { "dat_srq_resize, larger", nth_srq_grow,
+						nth_srq_small_again, nth_srq_small_again, true },
+			     nth_srq_smaller = { "dat_srq_resize, smaller", nth_srq_shrink,
+						 nth_srq_large_again, nth_srq_large_again, true };
 
 /* All is as it was before nth_srq_open. */
 static inline void nth_srq_close(struct nth_scene *s)

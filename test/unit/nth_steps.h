@@ -45,8 +45,14 @@ static const struct nth_step nth_open_steps[] = {
 
 /* ---- memory ---- */
 
-static DAT_RETURN nth_pz(struct nth_scene *s) { return dat_pz_create(s->ia, &s->made); }
-static void nth_pz_undo(struct nth_scene *s) { OK(dat_pz_free(s->made)); }
+static DAT_RETURN nth_pz(struct nth_scene *s)
+{
+	return dat_pz_create(s->ia, &s->made);
+}
+static void nth_pz_undo(struct nth_scene *s)
+{
+	OK(dat_pz_free(s->made));
+}
 
 static DAT_RETURN nth_lmr_of(struct nth_scene *s, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
 			     DAT_LMR_HANDLE *lmr)
@@ -54,8 +60,8 @@ static DAT_RETURN nth_lmr_of(struct nth_scene *s, DAT_MEM_TYPE type, DAT_REGION_
 	DAT_LMR_CONTEXT lkey;
 	DAT_RMR_CONTEXT rkey;
 
-	return dat_lmr_create(s->ia, type, region, sizeof(nth_memory), s->pz,
-			      DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, lmr, &lkey, &rkey, NULL, NULL);
+	return dat_lmr_create(s->ia, type, region, sizeof(nth_memory), s->pz, DAT_MEM_PRIV_ALL_FLAG,
+			      DAT_VA_TYPE_VA, lmr, &lkey, &rkey, NULL, NULL);
 }
 
 static DAT_RETURN nth_lmr(struct nth_scene *s)
@@ -69,8 +75,7 @@ static DAT_RETURN nth_lmr_shared(struct nth_scene *s)
 {
 	static char cookie[DAT_LMR_COOKIE_SIZE];
 	DAT_REGION_DESCRIPTION region = {
-		.for_shared_memory = { .virtual_address = nth_memory,
-				       .shared_memory_id = &cookie },
+		.for_shared_memory = { .virtual_address = nth_memory, .shared_memory_id = &cookie },
 	};
 
 	return nth_lmr_of(s, DAT_MEM_TYPE_SHARED_VIRTUAL, region, &s->made);
@@ -83,11 +88,23 @@ static DAT_RETURN nth_lmr_over(struct nth_scene *s)
 	return nth_lmr_of(s, DAT_MEM_TYPE_LMR, region, &s->made);
 }
 
-static void nth_lmr_undo(struct nth_scene *s) { OK(dat_lmr_free(s->made)); }
+static void nth_lmr_undo(struct nth_scene *s)
+{
+	OK(dat_lmr_free(s->made));
+}
 
-static DAT_RETURN nth_rmr(struct nth_scene *s) { return dat_rmr_create(s->pz, &s->made); }
-static DAT_RETURN nth_rmr_ep(struct nth_scene *s) { return dat_rmr_create_for_ep(s->pz, &s->made); }
-static void nth_rmr_undo(struct nth_scene *s) { OK(dat_rmr_free(s->made)); }
+static DAT_RETURN nth_rmr(struct nth_scene *s)
+{
+	return dat_rmr_create(s->pz, &s->made);
+}
+static DAT_RETURN nth_rmr_ep(struct nth_scene *s)
+{
+	return dat_rmr_create_for_ep(s->pz, &s->made);
+}
+static void nth_rmr_undo(struct nth_scene *s)
+{
+	OK(dat_rmr_free(s->made));
+}
 
 /* ---- event dispatchers and notification objects ---- */
 
@@ -106,7 +123,10 @@ static DAT_RETURN nth_evd_plain(struct nth_scene *s)
 	return dat_evd_create(s->ia, 100, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &s->made);
 }
 
-static void nth_evd_undo(struct nth_scene *s) { OK(dat_evd_free(s->made)); }
+static void nth_evd_undo(struct nth_scene *s)
+{
+	OK(dat_evd_free(s->made));
+}
 
 static DAT_RETURN nth_evd_resize(struct nth_scene *s)
 {
@@ -156,7 +176,10 @@ static DAT_RETURN nth_cno_fd(struct nth_scene *s)
 	return status;
 }
 
-static void nth_cno_undo(struct nth_scene *s) { OK(dat_cno_free(s->made)); }
+static void nth_cno_undo(struct nth_scene *s)
+{
+	OK(dat_cno_free(s->made));
+}
 
 /* ---- endpoints and shared receive queues ---- */
 
@@ -167,7 +190,10 @@ static DAT_RETURN nth_srq(struct nth_scene *s)
 	return dat_srq_create(s->ia, s->pz, &attr, &s->made);
 }
 
-static void nth_srq_undo(struct nth_scene *s) { OK(dat_srq_free(s->made)); }
+static void nth_srq_undo(struct nth_scene *s)
+{
+	OK(dat_srq_free(s->made));
+}
 
 static DAT_RETURN nth_ep(struct nth_scene *s)
 {
@@ -176,14 +202,18 @@ static DAT_RETURN nth_ep(struct nth_scene *s)
 
 static DAT_RETURN nth_ep_srq(struct nth_scene *s)
 {
-	DAT_EP_ATTR attr = { .max_recv_dtos = 4, .max_request_dtos = 4, .max_recv_iov = 1,
-			     .max_request_iov = 1 };
+	DAT_EP_ATTR attr = {
+		.max_recv_dtos = 4, .max_request_dtos = 4, .max_recv_iov = 1, .max_request_iov = 1
+	};
 
-	return dat_ep_create_with_srq(s->ia, s->pz, s->a.recv, s->a.request, s->a.conn, s->srq, &attr,
-				      &s->made);
+	return dat_ep_create_with_srq(s->ia, s->pz, s->a.recv, s->a.request, s->a.conn, s->srq,
+				      &attr, &s->made);
 }
 
-static void nth_ep_undo(struct nth_scene *s) { OK(dat_ep_free(s->made)); }
+static void nth_ep_undo(struct nth_scene *s)
+{
+	OK(dat_ep_free(s->made));
+}
 
 /* All or nothing; the endpoint has a receive posted that is not lost. */
 static DAT_RETURN nth_ep_modify(struct nth_scene *s)
@@ -238,24 +268,31 @@ static DAT_RETURN nth_psp(struct nth_scene *s)
 static DAT_RETURN nth_psp_any(struct nth_scene *s)
 {
 	DAT_CONN_QUAL qual = 0;
-	DAT_RETURN status = dat_psp_create_any(s->ia, &qual, s->cr, DAT_PSP_PROVIDER_FLAG, &s->made);
+	DAT_RETURN status =
+		dat_psp_create_any(s->ia, &qual, s->cr, DAT_PSP_PROVIDER_FLAG, &s->made);
 
 	CU_ASSERT_EQUAL(qual == 0, status != DAT_SUCCESS);
 	return status;
 }
 
-static void nth_psp_undo(struct nth_scene *s) { OK(dat_psp_free(s->made)); }
+static void nth_psp_undo(struct nth_scene *s)
+{
+	OK(dat_psp_free(s->made));
+}
 
 static DAT_RETURN nth_rsp(struct nth_scene *s)
 {
 	DAT_RETURN status = dat_rsp_create(s->ia, s->qual, s->a.ep, s->cr, &s->made);
 
-	CU_ASSERT_EQUAL(state_of(s->a.ep), status == DAT_SUCCESS ? DAT_EP_STATE_RESERVED
-								 : DAT_EP_STATE_UNCONNECTED);
+	CU_ASSERT_EQUAL(state_of(s->a.ep),
+			status == DAT_SUCCESS ? DAT_EP_STATE_RESERVED : DAT_EP_STATE_UNCONNECTED);
 	return status;
 }
 
-static void nth_rsp_undo(struct nth_scene *s) { OK(dat_rsp_free(s->made)); }
+static void nth_rsp_undo(struct nth_scene *s)
+{
+	OK(dat_rsp_free(s->made));
+}
 
 static DAT_RETURN nth_csp(struct nth_scene *s)
 {
@@ -266,7 +303,10 @@ static DAT_RETURN nth_csp(struct nth_scene *s)
 	return dat_csp_create(s->ia, &comm, (DAT_IA_ADDRESS_PTR)&address, s->cr, &s->made);
 }
 
-static void nth_csp_undo(struct nth_scene *s) { OK(dat_csp_free(s->made)); }
+static void nth_csp_undo(struct nth_scene *s)
+{
+	OK(dat_csp_free(s->made));
+}
 
 static const struct nth_step nth_steps[] = {
 	{ "dat_ia_open, the device is open", nth_open, nth_close, NULL, false },
@@ -323,7 +363,8 @@ static inline void nth_scene_open(struct nth_scene *s)
 	s->cr = evd_open(&s->env, 8, DAT_EVD_CR_FLAG);
 	MUST(dat_cno_create(s->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &s->cno));
 	MUST(dat_srq_create(s->ia, s->pz, &attr, &s->srq));
-	s->qual = 20000 + (unsigned)getpid() % 20000;	/* no other process chooses it, and no device */
+	/* no other process chooses it, and no device */
+	s->qual = 20000 + (unsigned)getpid() % 20000;
 	nth_sleep(s->env.cr);
 	nth_sleep(s->env.async);
 	nth_sleep(s->a.conn);
@@ -353,7 +394,8 @@ static void nth_connect_once(struct nth_scene *s)
 }
 
 /* Every step; `least` chances to fail in all, or the calls are not wrapped. */
-static inline void nth_run_all(void (*arm)(unsigned n), bool (*disarm)(DAT_RETURN status), unsigned least)
+static inline void nth_run_all(void (*arm)(unsigned n), bool (*disarm)(DAT_RETURN status),
+			       unsigned least)
 {
 	struct nth_resources before;
 	struct nth_scene scene;

@@ -31,7 +31,7 @@
 
 struct process {
 	pid_t pid;
-	int fd;			/* to the other one; the child's own end in the child */
+	int fd; /* to the other one; the child's own end in the child */
 };
 
 static inline bool process_say(int fd, uint64_t value)
@@ -90,7 +90,7 @@ static inline int process_end(struct process *process)
 	int status;
 	pid_t done;
 
-	poll(&poll_fd, 1, UNIT_PATIENCE);	/* its end hangs up */
+	poll(&poll_fd, 1, UNIT_PATIENCE); /* its end hangs up */
 	while (!(done = waitpid(process->pid, &status, WNOHANG)) && clock_now() < deadline)
 		sched_yield();
 	if (!done) {

@@ -59,9 +59,14 @@ static inline DAT_EVD_HANDLE rig_evd(const struct rig *rig, DAT_COUNT qlen, DAT_
 
 static inline DAT_EP_ATTR rig_attr(void)
 {
-	return (DAT_EP_ATTR){ .max_recv_dtos = 8, .max_request_dtos = 8, .max_recv_iov = 3,
-			      .max_request_iov = 4, .max_rdma_read_in = 4, .max_rdma_read_out = 4,
-			      .max_rdma_read_iov = 2, .max_rdma_write_iov = 3 };
+	return (DAT_EP_ATTR){ .max_recv_dtos = 8,
+			      .max_request_dtos = 8,
+			      .max_recv_iov = 3,
+			      .max_request_iov = 4,
+			      .max_rdma_read_in = 4,
+			      .max_rdma_read_out = 4,
+			      .max_rdma_read_iov = 2,
+			      .max_rdma_write_iov = 3 };
 }
 
 /* An IA, a PZ and three EVDs, and an EP on them unless `attr` is NULL. */
@@ -75,7 +80,7 @@ static inline void rig_open(struct rig *rig, const DAT_EP_ATTR *attr)
 	rig->request = rig_evd(rig, RIG_QLEN, DAT_EVD_DTO_FLAG);
 	if (attr)
 		MUST(dat_ep_create(rig->ia, rig->pz, rig->recv, rig->request, rig->conn, attr,
-				 &rig->ep));
+				   &rig->ep));
 }
 
 /*
@@ -91,7 +96,8 @@ static inline void rig_close(struct rig *rig)
 	MUST(dat_evd_free(rig->conn));
 	MUST(dat_pz_free(rig->pz));
 	MUST(dat_ia_close(rig->ia, DAT_CLOSE_GRACEFUL_FLAG));
-	CU_ASSERT_EQUAL(fake.pds + fake.mrs + fake.mws + fake.cqs + fake.qps + fake.srqs + fake.conns,
+	CU_ASSERT_EQUAL(fake.pds + fake.mrs + fake.mws + fake.cqs + fake.qps + fake.srqs +
+				fake.conns,
 			0);
 	CU_ASSERT_EQUAL(fake.devices[0].opens, 0);
 }
@@ -107,7 +113,7 @@ static inline void rig_start_connect(struct rig *rig)
 
 	MUST(dat_ia_query(rig->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
 	MUST(dat_ep_connect(rig->ep, attr.ia_address_ptr, 4711, DAT_TIMEOUT_INFINITE, 0, NULL,
-			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
 static inline DAT_EVENT rig_take(DAT_EVD_HANDLE evd)
@@ -147,9 +153,12 @@ static inline struct ib_cq *rig_cq(DAT_EVD_HANDLE evd)
 static inline void rig_complete(DAT_EVD_HANDLE evd, uint64_t wr_id, uint32_t status,
 				uint32_t length)
 {
-	fake_complete(rig_cq(evd), &(struct ib_completion){
-		.wr_id = wr_id, .status = status, .byte_len = length,
-		.qp_num = fake.qp ? fake.qp->num : 0 }, false);
+	fake_complete(rig_cq(evd),
+		      &(struct ib_completion){ .wr_id = wr_id,
+					       .status = status,
+					       .byte_len = length,
+					       .qp_num = fake.qp ? fake.qp->num : 0 },
+		      false);
 }
 
 /* Posts a receive and completes it. */

@@ -20,11 +20,11 @@ struct spoil_row {
 
 struct spoil_call {
 	const char *name;
-	size_t size;				/* of the arguments */
-	void (*good)(void *args);		/* fills them in so that the call succeeds */
+	size_t size;		  /* of the arguments */
+	void (*good)(void *args); /* fills them in so that the call succeeds */
 	DAT_RETURN (*run)(void *args);
-	void (*undo)(void *args);		/* after a success; NULL: nothing to undo */
-	const struct spoil_row *rows;		/* in the order of the checks */
+	void (*undo)(void *args);     /* after a success; NULL: nothing to undo */
+	const struct spoil_row *rows; /* in the order of the checks */
 	size_t count;
 };
 
@@ -83,7 +83,11 @@ static inline void spoil_run(const struct spoil_call *call)
 }
 
 /* SPOIL(call, field, value): a function that makes a field of its arguments wrong. */
-#define SPOIL(type, name, statement) \
-	static void name(void *args) { struct type *a = args; statement; }
+#define SPOIL(type, name, statement)   \
+	static void name(void *args)   \
+	{                              \
+		struct type *a = args; \
+		statement;             \
+	}
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "test/unit/ep_util.h"
 
-#define SRQ_COOKIE 100u		/* of the first receive of srq_post */
+#define SRQ_COOKIE 100u /* of the first receive of srq_post */
 
 static struct env env;
-static struct end a, b;			/* b receives from the SRQ */
+static struct end a, b; /* b receives from the SRQ */
 static DAT_SRQ_HANDLE srq;
 
 static inline DAT_EP_ATTR srq_attr(void)

@@ -5,10 +5,10 @@
 #include "test/unit/spoil.h"
 
 struct call_args {
-	DAT_HANDLE h, other;		/* what the call is for, and a second object */
+	DAT_HANDLE h, other; /* what the call is for, and a second object */
 	DAT_COUNT n;
 	DAT_UINT32 flags;
-	void *p, *q, *r;		/* in and out */
+	void *p, *q, *r; /* in and out */
 	DAT_UINT64 mask;
 };
 
@@ -28,15 +28,28 @@ static DAT_RETURN plain(DAT_RETURN status)
 	return status == DAT_QUEUE_EMPTY || status == DAT_EV_BUSY ? DAT_SUCCESS : status;
 }
 
-#define GOOD(name, ...) \
-	static void good_##name(void *args) { *(struct call_args *)args = (struct call_args){ __VA_ARGS__ }; }
-#define CALL(name, expression, ...) \
-	static DAT_RETURN on_##name(void *args) { struct call_args *a = args; return plain(expression); } \
+#define GOOD(name, ...)                                                        \
+	static void good_##name(void *args)                                    \
+	{                                                                      \
+		*(struct call_args *)args = (struct call_args){ __VA_ARGS__ }; \
+	}
+#define CALL(name, expression, ...)             \
+	static DAT_RETURN on_##name(void *args) \
+	{                                       \
+		struct call_args *a = args;     \
+		return plain(expression);       \
+	}                                       \
 	GOOD(name, __VA_ARGS__)
-#define UNDO(name, statement) \
-	static void undo_##name(void *args) { struct call_args *a = args; (void)a; OK(statement); }
+#define UNDO(name, statement)               \
+	static void undo_##name(void *args) \
+	{                                   \
+		struct call_args *a = args; \
+		(void)a;                    \
+		OK(statement);              \
+	}
 
-CALL(srq_post, dat_srq_post_recv(a->h, a->n, a->p, (DAT_DTO_COOKIE){ 0 }), .h = things.srq, .n = 1, .p = &triplet)
+CALL(srq_post, dat_srq_post_recv(a->h, a->n, a->p, (DAT_DTO_COOKIE){ 0 }), .h = things.srq, .n = 1,
+     .p = &triplet)
 CALL(srq_resize, dat_srq_resize(a->h, a->n), .h = things.srq, .n = 8)
 CALL(srq_low, dat_srq_set_lw(a->h, a->n), .h = things.srq)
 CALL(evd_resize, dat_evd_resize(a->h, a->n), .h = things.software, .n = RIG_QLEN)
@@ -47,18 +60,23 @@ CALL(modify_cno, dat_evd_modify_cno(a->h, a->other), .h = things.evd, .other = t
 UNDO(modify_cno, dat_evd_modify_cno(a->h, DAT_HANDLE_NULL))
 CALL(cno_wait, dat_cno_wait(a->h, 0, a->p), .h = things.cno, .p = &things_out.handle)
 CALL(cno_trigger, dat_cno_trigger(a->h, a->p), .h = things.cno, .p = &things_out.handle)
-CALL(cno, dat_cno_create(a->h, DAT_OS_WAIT_PROXY_AGENT_NULL, a->p), .h = things.ia, .p = &things_out.handle)
-CALL(cno_fd, dat_cno_fd_create(a->h, a->q, a->p), .h = things.ia, .p = &things_out.handle, .q = &things_out.fd)
+CALL(cno, dat_cno_create(a->h, DAT_OS_WAIT_PROXY_AGENT_NULL, a->p), .h = things.ia,
+     .p = &things_out.handle)
+CALL(cno_fd, dat_cno_fd_create(a->h, a->q, a->p), .h = things.ia, .p = &things_out.handle,
+     .q = &things_out.fd)
 UNDO(cno, dat_cno_free(*(DAT_HANDLE *)a->p))
 CALL(pz, dat_pz_create(a->h, a->p), .h = things.ia, .p = &things_out.handle)
 UNDO(pz, dat_pz_free(*(DAT_HANDLE *)a->p))
 CALL(rmr, dat_rmr_create(a->h, a->p), .h = things.pz, .p = &things_out.handle)
 CALL(rmr_ep, dat_rmr_create_for_ep(a->h, a->p), .h = things.pz, .p = &things_out.handle)
 UNDO(rmr, dat_rmr_free(*(DAT_HANDLE *)a->p))
-CALL(sync_read, dat_lmr_sync_rdma_read(a->h, a->p, (DAT_VLEN)a->n), .h = things.ia, .n = 1, .p = &triplet)
-CALL(sync_write, dat_lmr_sync_rdma_write(a->h, a->p, (DAT_VLEN)a->n), .h = things.ia, .n = 1, .p = &triplet)
+CALL(sync_read, dat_lmr_sync_rdma_read(a->h, a->p, (DAT_VLEN)a->n), .h = things.ia, .n = 1,
+     .p = &triplet)
+CALL(sync_write, dat_lmr_sync_rdma_write(a->h, a->p, (DAT_VLEN)a->n), .h = things.ia, .n = 1,
+     .p = &triplet)
 
-CALL(version, DAT_EV_VERSION(a->h, a->p, a->q), .h = things.ia, .p = &things_out.count, .q = &things_out.span)
+CALL(version, DAT_EV_VERSION(a->h, a->p, a->q), .h = things.ia, .p = &things_out.count,
+     .q = &things_out.span)
 CALL(evd_fd, DAT_EVD_GET_FD(a->h, a->p), .h = things.evd, .p = &things_out.fd)
 CALL(arm, DAT_EVD_ARM(a->h, a->flags, a->n), .h = things.software, .n = 1)
 CALL(many, DAT_EVD_DEQUEUE_N(a->h, a->n, a->p, a->q), .h = things.software, .n = 1,
@@ -78,8 +96,8 @@ CALL(set_add, DAT_PSET_ADD(a->h, a->other), .h = set, .other = things.software)
 UNDO(set_add, DAT_PSET_DEL(a->h, a->other))
 CALL(set_del, DAT_PSET_DEL(a->h, a->other), .h = set, .other = member)
 UNDO(set_del, DAT_PSET_ADD(a->h, a->other))
-CALL(set_poll, DAT_PSET_POLL(a->h, a->n, a->p, a->q), .h = set, .n = 1,
-     .p = &things_out.handle, .q = &things_out.count)
+CALL(set_poll, DAT_PSET_POLL(a->h, a->n, a->p, a->q), .h = set, .n = 1, .p = &things_out.handle,
+     .q = &things_out.count)
 
 SPOIL(call_args, not_it, a->h = things.psp)
 SPOIL(call_args, no_ia, a->h = things.evd)
@@ -104,57 +122,75 @@ SPOIL(call_args, no_bits, a->mask = 0)
 SPOIL(call_args, no_member, a->other = things.software)
 SPOIL(call_args, twice, a->other = member)
 
-#define HANDLE(spoil, subtype) { "handle", spoil, E(INVALID_HANDLE, subtype), 1 }
-#define ARG(what, spoil, number) { what, spoil, E(INVALID_PARAMETER, INVALID_ARG##number), number }
+#define HANDLE(spoil, subtype)                                 \
+	{                                                      \
+		"handle", spoil, E(INVALID_HANDLE, subtype), 1 \
+	}
+#define ARG(what, spoil, number)                                               \
+	{                                                                      \
+		what, spoil, E(INVALID_PARAMETER, INVALID_ARG##number), number \
+	}
 #define ROWS(name) static const struct spoil_row rows_##name[] =
 
-ROWS(srq_post) { HANDLE(not_it, INVALID_HANDLE_SRQ), ARG("negative", negative, 2),
-		 ARG("more than there may be", three_more, 2), ARG("nothing", no_p, 3) };
-ROWS(srq_resize) { HANDLE(not_it, INVALID_HANDLE_SRQ), ARG("none", none, 2), ARG("negative", negative, 2),
-		   ARG("too many", most_wr, 2) };
-ROWS(srq_low) { HANDLE(not_it, INVALID_HANDLE_SRQ), ARG("negative", negative, 2), ARG("too many", nine, 2) };
-ROWS(evd_resize) { HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("none", none, 2), ARG("negative", negative, 2),
-		   ARG("too many", most_cqe, 2) };
-ROWS(dequeue) { HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("no place", no_p, 2) };
-ROWS(post_se) { HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("not for such", no_software, 1),
-		ARG("nothing", no_p, 2), ARG("another event", other_number, 2) };
-ROWS(modify_cno) { HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST),
-		   { "no cno", other_kind, E(INVALID_HANDLE, INVALID_HANDLE_CNO), 2 } };
-ROWS(cno_wait) { HANDLE(not_it, INVALID_HANDLE_CNO), ARG("no place", no_p, 3) };
-ROWS(cno_trigger) { HANDLE(not_it, INVALID_HANDLE_CNO), ARG("no place", no_p, 2) };
-ROWS(cno) { HANDLE(no_ia, INVALID_HANDLE_IA), ARG("no place", no_p, 3) };
-ROWS(cno_fd) { HANDLE(no_ia, INVALID_HANDLE_IA), ARG("no descriptor", no_q, 2), ARG("no place", no_p, 3) };
-ROWS(pz) { HANDLE(no_ia, INVALID_HANDLE_IA), ARG("no place", no_p, 2) };
-ROWS(rmr) { HANDLE(not_it, INVALID_HANDLE_PZ), ARG("no place", no_p, 2) };
-ROWS(sync) { HANDLE(no_ia, INVALID_HANDLE_IA), ARG("nothing", no_p, 2) };
+ROWS(srq_post){ HANDLE(not_it, INVALID_HANDLE_SRQ), ARG("negative", negative, 2),
+		ARG("more than there may be", three_more, 2), ARG("nothing", no_p, 3) };
+ROWS(srq_resize){ HANDLE(not_it, INVALID_HANDLE_SRQ), ARG("none", none, 2),
+		  ARG("negative", negative, 2), ARG("too many", most_wr, 2) };
+ROWS(srq_low){ HANDLE(not_it, INVALID_HANDLE_SRQ), ARG("negative", negative, 2),
+	       ARG("too many", nine, 2) };
+ROWS(evd_resize){ HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("none", none, 2),
+		  ARG("negative", negative, 2), ARG("too many", most_cqe, 2) };
+ROWS(dequeue){ HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("no place", no_p, 2) };
+ROWS(post_se){ HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("not for such", no_software, 1),
+	       ARG("nothing", no_p, 2), ARG("another event", other_number, 2) };
+ROWS(modify_cno){ HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST),
+		  { "no cno", other_kind, E(INVALID_HANDLE, INVALID_HANDLE_CNO), 2 } };
+ROWS(cno_wait){ HANDLE(not_it, INVALID_HANDLE_CNO), ARG("no place", no_p, 3) };
+ROWS(cno_trigger){ HANDLE(not_it, INVALID_HANDLE_CNO), ARG("no place", no_p, 2) };
+ROWS(cno){ HANDLE(no_ia, INVALID_HANDLE_IA), ARG("no place", no_p, 3) };
+ROWS(cno_fd){ HANDLE(no_ia, INVALID_HANDLE_IA), ARG("no descriptor", no_q, 2),
+	      ARG("no place", no_p, 3) };
+ROWS(pz){ HANDLE(no_ia, INVALID_HANDLE_IA), ARG("no place", no_p, 2) };
+ROWS(rmr){ HANDLE(not_it, INVALID_HANDLE_PZ), ARG("no place", no_p, 2) };
+ROWS(sync){ HANDLE(no_ia, INVALID_HANDLE_IA), ARG("nothing", no_p, 2) };
 
-ROWS(version) { HANDLE(not_it, INVALID_HANDLE1), ARG("no major", no_p, 3), ARG("no minor", no_q, 4) };
-ROWS(evd_fd) { HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("no place", no_p, 3) };
-ROWS(arm) { HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("flags", strange_flags, 3), ARG("none", none, 4),
-	    ARG("too many", nine, 4), { "unwaitable", unwaitable, E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE), 1 } };
-ROWS(many) { HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("none", none, 3), ARG("negative", negative, 3),
-	     ARG("no place", no_p, 4), ARG("no number", no_q, 5) };
-ROWS(policy) { HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("policy", strange_flags, 3) };
-ROWS(cno_get_fd) { HANDLE(not_it, INVALID_HANDLE_CNO), ARG("no place", no_p, 3) };
-ROWS(cno_arm) { HANDLE(not_it, INVALID_HANDLE_CNO), ARG("flags", strange_flags, 3) };
-ROWS(cno_poll) { HANDLE(not_it, INVALID_HANDLE_CNO), ARG("none", none, 3), ARG("negative", negative, 3),
-		 ARG("no place", no_p, 4), ARG("no number", no_q, 5) };
-ROWS(pollfds) { HANDLE(not_it, INVALID_HANDLE_CNO), ARG("nothing", no_p, 3), ARG("negative", less_than_none, 3),
-		ARG("no place", nowhere, 3) };
-ROWS(trywait) { HANDLE(not_it, INVALID_HANDLE1), ARG("nothing", no_p, 3), ARG("none", none, 4),
-		ARG("negative", negative, 4), { "the second one", one_of_two, E(INVALID_HANDLE, INVALID_HANDLE1), 3 } };
-ROWS(wait_mem) { HANDLE(not_it, INVALID_HANDLE1), ARG("nothing", no_p, 3), ARG("not aligned", odd, 3),
-		 ARG("no bits", no_bits, 4) };
-ROWS(set) { HANDLE(not_it, INVALID_HANDLE1), ARG("no place", no_p, 3) };
-ROWS(set_add) { HANDLE(not_it, INVALID_HANDLE1),
-		{ "no evd", other_kind, E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST), 3 },
-		{ "twice", twice, E(INVALID_STATE, INVALID_STATE_EVD_IN_USE), 3 } };
-ROWS(set_del) { HANDLE(not_it, INVALID_HANDLE1), ARG("no member", no_member, 3) };
-ROWS(set_poll) { HANDLE(not_it, INVALID_HANDLE1), ARG("none", none, 3), ARG("negative", negative, 3),
-		 ARG("no place", no_p, 4), ARG("no number", no_q, 5) };
+ROWS(version){ HANDLE(not_it, INVALID_HANDLE1), ARG("no major", no_p, 3),
+	       ARG("no minor", no_q, 4) };
+ROWS(evd_fd){ HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("no place", no_p, 3) };
+ROWS(arm){ HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST),
+	   ARG("flags", strange_flags, 3),
+	   ARG("none", none, 4),
+	   ARG("too many", nine, 4),
+	   { "unwaitable", unwaitable, E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE), 1 } };
+ROWS(many){ HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("none", none, 3),
+	    ARG("negative", negative, 3), ARG("no place", no_p, 4), ARG("no number", no_q, 5) };
+ROWS(policy){ HANDLE(not_it, INVALID_HANDLE_EVD_REQUEST), ARG("policy", strange_flags, 3) };
+ROWS(cno_get_fd){ HANDLE(not_it, INVALID_HANDLE_CNO), ARG("no place", no_p, 3) };
+ROWS(cno_arm){ HANDLE(not_it, INVALID_HANDLE_CNO), ARG("flags", strange_flags, 3) };
+ROWS(cno_poll){ HANDLE(not_it, INVALID_HANDLE_CNO), ARG("none", none, 3),
+		ARG("negative", negative, 3), ARG("no place", no_p, 4), ARG("no number", no_q, 5) };
+ROWS(pollfds){ HANDLE(not_it, INVALID_HANDLE_CNO), ARG("nothing", no_p, 3),
+	       ARG("negative", less_than_none, 3), ARG("no place", nowhere, 3) };
+ROWS(trywait){ HANDLE(not_it, INVALID_HANDLE1),
+	       ARG("nothing", no_p, 3),
+	       ARG("none", none, 4),
+	       ARG("negative", negative, 4),
+	       { "the second one", one_of_two, E(INVALID_HANDLE, INVALID_HANDLE1), 3 } };
+ROWS(wait_mem){ HANDLE(not_it, INVALID_HANDLE1), ARG("nothing", no_p, 3),
+		ARG("not aligned", odd, 3), ARG("no bits", no_bits, 4) };
+ROWS(set){ HANDLE(not_it, INVALID_HANDLE1), ARG("no place", no_p, 3) };
+ROWS(set_add){ HANDLE(not_it, INVALID_HANDLE1),
+	       { "no evd", other_kind, E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST), 3 },
+	       { "twice", twice, E(INVALID_STATE, INVALID_STATE_EVD_IN_USE), 3 } };
+ROWS(set_del){ HANDLE(not_it, INVALID_HANDLE1), ARG("no member", no_member, 3) };
+ROWS(set_poll){ HANDLE(not_it, INVALID_HANDLE1), ARG("none", none, 3), ARG("negative", negative, 3),
+		ARG("no place", no_p, 4), ARG("no number", no_q, 5) };
 
-#define ENTRY(call, name, undo, rows) \
-	{ call, sizeof(struct call_args), good_##name, on_##name, undo, rows_##rows, COUNT(rows_##rows) }
+#define ENTRY(call, name, undo, rows)                                                      \
+	{                                                                                  \
+		call, sizeof(struct call_args), good_##name, on_##name, undo, rows_##rows, \
+			COUNT(rows_##rows)                                                 \
+	}
 
 static const struct spoil_call small[] = {
 	ENTRY("dat_srq_post_recv", srq_post, NULL, srq_post),

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "test/unit/two_ends.h"
 
-#define SHORT 20000u		/* microseconds: a wait that is to run out */
+#define SHORT 20000u /* microseconds: a wait that is to run out */
 
 /* ---- a thread that waits for a connection event that never comes ---- */
 
@@ -282,9 +282,11 @@ static void test_agent_holds_nobody(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "who waits for a connection event reads for all, and the event thread sleeps", test_waiter_reads },
+	{ "who waits for a connection event reads for all, and the event thread sleeps",
+	  test_waiter_reads },
 	{ "the event thread reads again after a wait that ran out", test_given_back_in_time },
-	{ "the event thread reads again after a wait that was cancelled", test_given_back_when_cancelled },
+	{ "the event thread reads again after a wait that was cancelled",
+	  test_given_back_when_cancelled },
 	{ "who reads wakes the others that wait", test_reads_for_others },
 	{ "a wait ends in time while an agent runs", test_agent_holds_nobody },
 };

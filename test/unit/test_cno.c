@@ -109,24 +109,24 @@ static void test_ready_list(void)
 	/* each once, first come first named */
 	for (i = 0; i < 3; i++)
 		rig_named(cno, evds[i]);
-	rig_named(cno, NULL);		/* though all have events: nothing new came */
+	rig_named(cno, NULL); /* though all have events: nothing new came */
 	for (i = 0; i < 3; i++) {
 		rig_take(evds[i]);
 		rig_take(evds[i]);
 		MUST(rig_post_se(evds[i], 2));
 	}
 	MUST(dat_cno_trigger(cno, &evd));
-	CU_ASSERT_PTR_EQUAL(evd, evds[2]);	/* the latest first */
-	rig_take(evds[0]);			/* what is emptied is not named */
+	CU_ASSERT_PTR_EQUAL(evd, evds[2]); /* the latest first */
+	rig_take(evds[0]);		   /* what is emptied is not named */
 	rig_named(cno, evds[1]);
 	rig_named(cno, NULL);
 	MUST(rig_post_se(evds[0], 3));
-	MUST(dat_evd_free(evds[0]));		/* nor what is gone */
+	MUST(dat_evd_free(evds[0])); /* nor what is gone */
 	rig_named(cno, NULL);
 	IS(dat_cno_free(cno), E(INVALID_STATE, INVALID_STATE_CNO_IN_USE));
 	MUST(dat_evd_free(evds[1]));
 	MUST(dat_evd_free(evds[2]));
-	rig_named(cno, NULL);			/* nobody waited: no trigger stays */
+	rig_named(cno, NULL); /* nobody waited: no trigger stays */
 	MUST(dat_cno_free(cno));
 	rig_close(&rig);
 }
@@ -154,7 +154,7 @@ static void test_descriptor(void)
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_take(evd);
 	CU_ASSERT_TRUE(rig_readable(fd));
-	rig_take(evd);			/* its last event */
+	rig_take(evd); /* its last event */
 	CU_ASSERT_FALSE(rig_readable(fd));
 	MUST(rig_post_se(evd, 3));
 	MUST(dat_evd_modify_cno(evd, DAT_HANDLE_NULL));

@@ -5,7 +5,7 @@
 struct agent {
 	DAT_CNO_HANDLE cno;
 	DAT_IA_HANDLE ia;
-	DAT_EVD_HANDLE evd;		/* what it was called with last */
+	DAT_EVD_HANDLE evd; /* what it was called with last */
 	unsigned calls, taken;
 	bool rearms;
 	DAT_RETURN freed, closed;
@@ -79,7 +79,7 @@ static void test_every_trigger_and_delivered_locally(void)
 	evd = open_with(&rig, &agent);
 	other = rig_evd_on(&rig, agent.cno, DAT_EVD_SOFTWARE_FLAG);
 	MUST(rig_post_se(evd, 1));
-	rig_named(agent.cno, evd);		/* before the agent was */
+	rig_named(agent.cno, evd); /* before the agent was */
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 1);
 	/* triggered as it is, the CNO calls the agent for the next one, too */
@@ -108,9 +108,9 @@ static void test_missed_trigger_is_made_up_for(void)
 	evd = open_with(&rig, &agent);
 	MUST(rig_post_se(evd, 1));
 	fake_run_timers();
-	MUST(rig_post_se(evd, 2));		/* no agent is armed */
+	MUST(rig_post_se(evd, 2)); /* no agent is armed */
 	MUST(dat_cno_modify_agent(agent.cno, agent_of(&agent)));
-	CU_ASSERT_EQUAL(agent.calls, 1);	/* not from within the call */
+	CU_ASSERT_EQUAL(agent.calls, 1); /* not from within the call */
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 2);
 	CU_ASSERT_PTR_EQUAL(agent.evd, evd);
@@ -136,7 +136,7 @@ static void test_agent_is_not_given_an_evd_that_is_gone(void)
 	MUST(dat_evd_free(other));
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 0);
-	MUST(rig_post_se(evd, 1));		/* it is armed as before */
+	MUST(rig_post_se(evd, 1)); /* it is armed as before */
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 1);
 	CU_ASSERT_PTR_EQUAL(agent.evd, evd);
@@ -171,7 +171,7 @@ static void test_free_drops_a_call_not_yet_made(void)
 	evd = open_with(&rig, &agent);
 	MUST(rig_post_se(evd, 1));
 	MUST(dat_evd_modify_cno(evd, DAT_HANDLE_NULL));
-	MUST(dat_evd_modify_cno(evd, agent.cno));	/* triggers: an event is pending */
+	MUST(dat_evd_modify_cno(evd, agent.cno)); /* triggers: an event is pending */
 	MUST(dat_evd_modify_cno(evd, DAT_HANDLE_NULL));
 	MUST(dat_cno_free(agent.cno));
 	fake_run_timers();
@@ -185,7 +185,8 @@ static const struct unit_test tests[] = {
 	{ "cno 8.3: every trigger, whatever the state, and beside waiters",
 	  test_every_trigger_and_delivered_locally },
 	{ "cno 8.3: a trigger without agent is remembered", test_missed_trigger_is_made_up_for },
-	{ "cno 8.3: an EVD that is gone is not named", test_agent_is_not_given_an_evd_that_is_gone },
+	{ "cno 8.3: an EVD that is gone is not named",
+	  test_agent_is_not_given_an_evd_that_is_gone },
 	{ "cno 8.1, 3.3: last EVD freed, abrupt close: called with none", test_no_evd_left },
 	{ "cno 8.2: free drops a call not yet made", test_free_drops_a_call_not_yet_made },
 };

@@ -6,11 +6,11 @@
 #include <string.h>
 #include "test/unit/ep_util.h"
 
-#define EVDS 4
-#define THREADS 2
-#define EVENTS 5000u		/* of each thread on each EVD */
+#define EVDS	 4
+#define THREADS	 2
+#define EVENTS	 5000u /* of each thread on each EVD */
 #define MESSAGES 2000u
-#define DEPTH 16u
+#define DEPTH	 16u
 
 static DAT_EVD_HANDLE evd_on(struct env *env, DAT_CNO_HANDLE cno, DAT_COUNT qlen,
 			     DAT_EVD_FLAGS flags)

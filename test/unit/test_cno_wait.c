@@ -93,7 +93,7 @@ static void test_last_evd_freed(void)
 	cno_wait_start(&w[1], cno, DAT_TIMEOUT_INFINITE);
 	MUST(dat_evd_free(one));
 	CU_ASSERT_EQUAL(cno_waiters(cno), 2);
-	fake.refuse = E0(INTERNAL_ERROR);	/* the device keeps the CQ: all is as before */
+	fake.refuse = E0(INTERNAL_ERROR); /* the device keeps the CQ: all is as before */
 	IS(dat_evd_free(two), E0(INTERNAL_ERROR));
 	CU_ASSERT_EQUAL(cno_waiters(cno), 2);
 	MUST(dat_evd_free(two));
@@ -178,7 +178,7 @@ static void test_cancel(void)
 	cno_wait_start(&w, cno, DAT_TIMEOUT_INFINITE);
 	CU_ASSERT_EQUAL(pthread_cancel(w.thread), 0);
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
-	CU_ASSERT_EQUAL(w.took, 0);		/* the wait did not return */
+	CU_ASSERT_EQUAL(w.took, 0); /* the wait did not return */
 	MUST(rig_post_se(evd, 1));
 	rig_named(cno, evd);
 	MUST(dat_evd_free(evd));
@@ -188,7 +188,7 @@ static void test_cancel(void)
 
 struct poster {
 	DAT_EVD_HANDLE evd;
-	atomic_uint round;		/* in which to post */
+	atomic_uint round; /* in which to post */
 	atomic_uint posted;
 };
 
@@ -241,7 +241,8 @@ static void test_trigger_at_the_deadline(void)
 
 static const struct unit_test tests[] = {
 	{ "cno 1.3: 500 us block 500 us; QUEUE_EMPTY with no EVD", test_timeout },
-	{ "cno 8.2: a trigger releases one waiter; free with waiters", test_a_trigger_releases_one },
+	{ "cno 8.2: a trigger releases one waiter; free with waiters",
+	  test_a_trigger_releases_one },
 	{ "cno 8.1: waiters get different EVDs", test_each_waiter_its_evd },
 	{ "cno 5.7: the last EVD freed sends waiters home with none", test_last_evd_freed },
 	{ "cno 3.3: abrupt close sends waiters home with none", test_abrupt_close },

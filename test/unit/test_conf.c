@@ -34,7 +34,7 @@ static const char *parse_bytes(const char *bytes, size_t len)
 	char *text = malloc(len + 1);
 
 	memcpy(text, bytes, len);
-	text[len] = 'X';		/* a spare byte, not an end */
+	text[len] = 'X'; /* a spare byte, not an end */
 	kept.count = 0;
 	conf_parse(text, len, "dat.conf", &sink);
 	free(text);
@@ -104,8 +104,21 @@ static void dropped_silently(void)
 static void api_version(void)
 {
 	static const char *const bad[] = {
-		"u2", "u2.", "u.", "u.0", "2.0", "x2.0", "u2.0.0", "u2.0x", "U2.0", "u-2.0", "u2,0",
-		"u99999999999.0", "u4294967296.0", "u0.00000000001", "\"\"",
+		"u2",
+		"u2.",
+		"u.",
+		"u.0",
+		"2.0",
+		"x2.0",
+		"u2.0.0",
+		"u2.0x",
+		"U2.0",
+		"u-2.0",
+		"u2,0",
+		"u99999999999.0",
+		"u4294967296.0",
+		"u0.00000000001",
+		"\"\"",
 	};
 	char line[200];
 	size_t i;
@@ -125,8 +138,10 @@ static void api_version(void)
 static void provider_version(void)
 {
 	static const char *const bad[] = {
-		"dapl2.0", "dapl.2", "dapl.2.", "dapl..0", ".2.0", "2.0", "a.b.2.0", "dapl.2.0x",
-		"dapl.99999999999.0", "\"\"",
+		"dapl2.0", "dapl.2",	"dapl.2.",
+		"dapl..0", ".2.0",	"2.0",
+		"a.b.2.0", "dapl.2.0x", "dapl.99999999999.0",
+		"\"\"",
 	};
 	char line[200];
 	size_t i;

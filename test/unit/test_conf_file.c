@@ -136,9 +136,9 @@ static DAT_COUNT provider_count(void)
 	return count;
 }
 
-#define TWO_RECORDS \
+#define TWO_RECORDS                                             \
 	"a u2.0 nonthreadsafe default lib dapl.2.0 \"\" \"\"\n" \
-	"broken\n" \
+	"broken\n"                                              \
 	"b u2.0 nonthreadsafe default lib dapl.2.0 \"\" \"\"\n"
 
 static void child_read_once(void)

@@ -19,7 +19,9 @@ struct call {
 
 static struct call good_call(void)
 {
-	return (struct call){ .ep = a.ep, .address = env.address, .qual = env.qual,
+	return (struct call){ .ep = a.ep,
+			      .address = env.address,
+			      .qual = env.qual,
 			      .timeout = DAT_TIMEOUT_INFINITE };
 }
 
@@ -44,7 +46,7 @@ static void test_arguments(void)
 	call = good_call();
 	call.timeout = 0;
 	IS(do_call(&call), E(INVALID_PARAMETER, INVALID_ARG4));
-	call.qual = 0;		/* the timeout is looked at first */
+	call.qual = 0; /* the timeout is looked at first */
 	IS(do_call(&call), E(INVALID_PARAMETER, INVALID_ARG4));
 	call.timeout = 1;
 	call.size = -1;
@@ -344,8 +346,12 @@ static void test_shared_evd(void)
 /* A default EP shows what it got; one whose program asked shows what that was. */
 static void test_depths(void)
 {
-	DAT_EP_ATTR few = { .max_recv_dtos = 4, .max_request_dtos = 4, .max_recv_iov = 1,
-			    .max_request_iov = 1, .max_rdma_read_in = 1, .max_rdma_read_out = 2 };
+	DAT_EP_ATTR few = { .max_recv_dtos = 4,
+			    .max_request_dtos = 4,
+			    .max_recv_iov = 1,
+			    .max_request_iov = 1,
+			    .max_rdma_read_in = 1,
+			    .max_rdma_read_out = 2 };
 	DAT_EP_PARAM param;
 
 	setup();

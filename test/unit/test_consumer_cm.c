@@ -83,7 +83,7 @@ static void test_one_end(void)
 	setup();
 	for (i = 0; i < 60; i++) {
 		connect_pair(&a, &b);
-		if (i % 3 == 2) {	/* both at once */
+		if (i % 3 == 2) { /* both at once */
 			CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, disconnect_end, &a), 0);
 			disconnect_end(&b);
 			pthread_join(thread, NULL);
@@ -136,7 +136,8 @@ static void test_private_data_stays(void)
 	first[0] = 9;
 	CU_ASSERT_EQUAL(memcmp(answer, first, sizeof(first)), 0);
 	CU_ASSERT_EQUAL(memcmp(later.event_data.connect_event_data.private_data, second,
-			       sizeof(second)), 0);
+			       sizeof(second)),
+			0);
 	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
 	expect(d.conn, DAT_CONNECTION_EVENT_ESTABLISHED, d.ep);
 	end_close(&c);
@@ -162,8 +163,9 @@ static void private_data_passes(DAT_COUNT size)
 	CU_ASSERT_TRUE_FATAL(event_next(a.conn, &event));
 	CU_ASSERT_TRUE_FATAL(event.event_data.connect_event_data.private_data_size >= size);
 	CU_ASSERT_EQUAL(memcmp(event.event_data.connect_event_data.private_data, back,
-			       (size_t)size), 0);
-	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);	/* size 0 */
+			       (size_t)size),
+			0);
+	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep); /* size 0 */
 	disconnect_pair(&a, &b);
 	OK(dat_ep_reset(a.ep));
 	OK(dat_ep_reset(b.ep));
@@ -176,7 +178,7 @@ static void test_private_data_sizes(void)
 	private_data_passes(24);
 	private_data_passes(32);
 	private_data_passes(48);
-	connect_pair(&a, &b);		/* both events say that there is none */
+	connect_pair(&a, &b); /* both events say that there is none */
 	teardown();
 }
 
@@ -206,7 +208,8 @@ static void test_wide_qualifiers(void)
 		if (i)
 			quals[i] = quals[i - 1] + 0x100000001u;
 		while ((status = dat_psp_create(env.ia, quals[i], env.cr, 0, &psps[i])) ==
-			       E0(CONN_QUAL_IN_USE) && ++tries < 1000)
+			       E0(CONN_QUAL_IN_USE) &&
+		       ++tries < 1000)
 			quals[i] += 3;
 		CU_ASSERT_EQUAL_FATAL(status, DAT_SUCCESS);
 	}
@@ -308,7 +311,7 @@ static void test_busy_accept(void)
 	start_connect(&c);
 	request = request_next(&env);
 	CU_ASSERT_EQUAL(DAT_GET_TYPE(dat_cr_accept(request, b.ep, 0, NULL)), DAT_INVALID_STATE);
-	message_passes(&a, &b);		/* the connection is not touched */
+	message_passes(&a, &b); /* the connection is not touched */
 	OK(dat_cr_reject(request, 0, NULL));
 	expect_rejected(&c);
 	end_close(&c);
@@ -343,8 +346,12 @@ static void test_defaults(void)
 
 static void test_zero_iov(void)
 {
-	DAT_EP_ATTR attr = { .max_recv_dtos = 4, .max_request_dtos = 4, .max_recv_iov = 1,
-			     .max_request_iov = 1, .max_rdma_read_in = 1, .max_rdma_read_out = 1 };
+	DAT_EP_ATTR attr = { .max_recv_dtos = 4,
+			     .max_request_dtos = 4,
+			     .max_recv_iov = 1,
+			     .max_request_iov = 1,
+			     .max_rdma_read_in = 1,
+			     .max_rdma_read_out = 1 };
 	DAT_LMR_TRIPLET local;
 	DAT_RMR_TRIPLET remote;
 

@@ -8,7 +8,7 @@
 #include "test/unit/two_ends.h"
 #include "util/clock.h"
 
-#define FAR 32768u		/* where the writes go */
+#define FAR    32768u /* where the writes go */
 #define ROUNDS 300u
 
 static void connected(void)
@@ -84,8 +84,8 @@ static void expect_done(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep, uint64_t value, DA
 
 struct reader {
 	size_t words;
-	atomic_uint seen;	/* the round whose last word came */
-	unsigned torn;		/* rounds in which an earlier word was older */
+	atomic_uint seen; /* the round whose last word came */
+	unsigned torn;	  /* rounds in which an earlier word was older */
 };
 
 static void *read_rounds(void *arg)
@@ -260,7 +260,7 @@ static void test_flushes(void)
 	CU_ASSERT_TRUE(attr.num_provider_specific_attr > 0);
 	post_recvs(&a, 5);
 	for (i = 0; i < 3; i++)
-		MUST(try_send(&a, 10 + i, 0));	/* nobody takes them there */
+		MUST(try_send(&a, 10 + i, 0)); /* nobody takes them there */
 	disconnect_pair(&a, &b);
 	for (i = 0; i < 8; i++) {
 		DAT_EVD_HANDLE evd = i < 5 ? a.recv : a.request;
@@ -370,8 +370,9 @@ static void test_shared_streams(void)
 /* Endpoints may be able to post more than their EVD holds; only when they do, that is told. */
 static void test_short_evd(void)
 {
-	DAT_EP_ATTR attr = { .max_request_dtos = 512, .max_recv_dtos = 1, .max_request_iov = 1,
-			     .max_recv_iov = 1 };
+	DAT_EP_ATTR attr = {
+		.max_request_dtos = 512, .max_recv_dtos = 1, .max_request_iov = 1, .max_recv_iov = 1
+	};
 	DAT_EVD_PARAM param;
 	DAT_EVENT event;
 	struct end c;
@@ -453,8 +454,10 @@ static void test_memory_goes_first(void)
 
 static void test_20000_dtos(void)
 {
-	DAT_EP_ATTR attr = { .max_request_dtos = 20000, .max_recv_dtos = 20000,
-			     .max_request_iov = 1, .max_recv_iov = 1 };
+	DAT_EP_ATTR attr = { .max_request_dtos = 20000,
+			     .max_recv_dtos = 20000,
+			     .max_request_iov = 1,
+			     .max_recv_iov = 1 };
 	DAT_EP_PARAM param;
 	DAT_LMR_TRIPLET nothing;
 	struct end c;

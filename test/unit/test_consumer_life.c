@@ -196,9 +196,9 @@ static void test_abrupt_close(void)
 		MUST(dat_rmr_create(env.pz, &rmr));
 		MUST(dat_srq_create(env.ia, env.pz, &srq_attr, &srq));
 		MUST(dat_cno_create(env.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
-		start_connect(&c);		/* a request that nobody answers */
+		start_connect(&c); /* a request that nobody answers */
 		request_next(&env);
-		start_connect(&d);		/* and one that nobody sees */
+		start_connect(&d); /* and one that nobody sees */
 		OK(dat_ia_close(env.ia, DAT_CLOSE_ABRUPT_FLAG));
 		free(env.memory);
 	}
@@ -260,15 +260,15 @@ static void test_bad_handles(void)
 
 	setup();
 	use_all(DAT_HANDLE_NULL, DAT_HANDLE_NULL);
-	use_all(env.pz, env.pz);		/* of another kind */
+	use_all(env.pz, env.pz); /* of another kind */
 	OK(dat_pz_create(env.ia, &pz));
 	OK(dat_pz_free(pz));
-	use_all(pz, pz);			/* freed */
+	use_all(pz, pz); /* freed */
 	ep = a.ep;
 	evd = a.recv;
 	ia = env.ia;
 	teardown();
-	use_all(ep, ia);			/* of a closed IA */
+	use_all(ep, ia); /* of a closed IA */
 	use_all(evd, ia);
 }
 
@@ -284,9 +284,13 @@ static void expect_words(DAT_RETURN code)
 static void test_strerror(void)
 {
 	static const DAT_RETURN failures[] = {
-		E0(CONN_QUAL_IN_USE), E0(LENGTH_ERROR), E0(PRIVILEGES_VIOLATION),
-		E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY), E(INVALID_HANDLE, INVALID_HANDLE_EP),
-		E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED), E0(MODEL_NOT_SUPPORTED),
+		E0(CONN_QUAL_IN_USE),
+		E0(LENGTH_ERROR),
+		E0(PRIVILEGES_VIOLATION),
+		E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY),
+		E(INVALID_HANDLE, INVALID_HANDLE_EP),
+		E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED),
+		E0(MODEL_NOT_SUPPORTED),
 	};
 	unsigned i;
 

@@ -9,8 +9,8 @@
 
 /* Names that programs in use know, or read the network interface from; all of them lead to the one device. */
 static const char *const names[] = {
-	"ofa-v2-soft", "ofa-v2-lo", "ofa-v2-ib0", "ib0", "ibd0", "ccil", "gmg2", "RO_AWARE_ib0",
-	"OpenIB-cma",
+	"ofa-v2-soft", "ofa-v2-lo", "ofa-v2-ib0",   "ib0",	  "ibd0",
+	"ccil",	       "gmg2",	    "RO_AWARE_ib0", "OpenIB-cma",
 };
 static char path[300];
 
@@ -26,10 +26,12 @@ static void conf_write(void)
 		abort();
 	fprintf(file, "# a comment\n\n");
 	for (i = 0; i < COUNT(names); i++)
-		fprintf(file, "%s u2.0 nonthreadsafe default %s dapl.2.0 \"%s\" \"\" # so\n", names[i],
-			library, i % 2 ? "lo 0" : "soft0 1");
-	fprintf(file, "no-library u2.0 nonthreadsafe default /nowhere/libdapl.so.2 dapl.2.0 \"\" \"\"\n");
-	fprintf(file, "no-device u2.0 nonthreadsafe default %s dapl.2.0 \"no-such-netdev 0\" \"\"\n",
+		fprintf(file, "%s u2.0 nonthreadsafe default %s dapl.2.0 \"%s\" \"\" # so\n",
+			names[i], library, i % 2 ? "lo 0" : "soft0 1");
+	fprintf(file,
+		"no-library u2.0 nonthreadsafe default /nowhere/libdapl.so.2 dapl.2.0 \"\" \"\"\n");
+	fprintf(file,
+		"no-device u2.0 nonthreadsafe default %s dapl.2.0 \"no-such-netdev 0\" \"\"\n",
 		library);
 	fprintf(file, "no-provider u2.0 nonthreadsafe default libc.so.6 dapl.2.0 \"\" \"\"\n");
 	fclose(file);
@@ -91,7 +93,7 @@ static void test_conf(void)
 	/* what a consumer reads in any, the registry knows */
 	conf_use();
 	count = read_conf(path, found, 64);
-	CU_ASSERT_EQUAL(count, COUNT(names) + 1);	/* and the one without a device */
+	CU_ASSERT_EQUAL(count, COUNT(names) + 1); /* and the one without a device */
 	for (i = 0; i < COUNT(names) && i < count; i++) {
 		CU_ASSERT_STRING_EQUAL(found[i], names[i]);
 		MUST(open_name(found[i], &ia));
@@ -127,7 +129,7 @@ static void list(DAT_COUNT room, DAT_COUNT entries)
 
 	memset(infos, 0xee, sizeof(infos));
 	for (i = 0; i < 64; i++)
-		pointers[i] = &infos[63 - i];	/* of them, not an array of entries */
+		pointers[i] = &infos[63 - i]; /* of them, not an array of entries */
 	OK(dat_registry_list_providers(room, &count, pointers));
 	CU_ASSERT_EQUAL(count, entries < room ? entries : room);
 	for (i = 0; i < room && i < entries && i < (DAT_COUNT)COUNT(names); i++) {
@@ -140,7 +142,8 @@ static void list(DAT_COUNT room, DAT_COUNT entries)
 
 static void test_list(void)
 {
-	static const char *const unusable[] = { "no-library", "no-device", "no-provider", "nobody" };
+	static const char *const unusable[] = { "no-library", "no-device", "no-provider",
+						"nobody" };
 	uint64_t begin;
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
 	DAT_COUNT entries = (DAT_COUNT)COUNT(names) + 3;
@@ -155,7 +158,7 @@ static void test_list(void)
 		CU_ASSERT_PTR_EQUAL(ia, DAT_HANDLE_NULL);
 	}
 	CU_ASSERT_TRUE(clock_now() - begin < PATIENCE * NSEC_PER_USEC);
-	MUST(open_name(names[0], &ia));		/* nothing of it is left over */
+	MUST(open_name(names[0], &ia)); /* nothing of it is left over */
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 

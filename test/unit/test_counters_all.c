@@ -32,7 +32,10 @@ struct move {
 	uint64_t by;
 };
 
-#define END { -1, 0 }
+#define END           \
+	{             \
+		-1, 0 \
+	}
 
 static void expect_moves(struct reading *r, const struct move *moves)
 {
@@ -55,19 +58,26 @@ static void expect_moves(struct reading *r, const struct move *moves)
 
 static DAT_HANDLE object;
 
-#define MAKE(name, expression) static DAT_RETURN make_##name(void) { return expression; }
+#define MAKE(name, expression)              \
+	static DAT_RETURN make_##name(void) \
+	{                                   \
+		return expression;          \
+	}
 
 MAKE(pz, dat_pz_create(things.ia, &object))
-MAKE(lmr, dat_lmr_create(things.ia, DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){ .for_va = things_memory }, 64,
-			 things.pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &object, NULL, NULL, NULL, NULL))
+MAKE(lmr, dat_lmr_create(things.ia, DAT_MEM_TYPE_VIRTUAL,
+			 (DAT_REGION_DESCRIPTION){ .for_va = things_memory }, 64, things.pz,
+			 DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &object, NULL, NULL, NULL, NULL))
 MAKE(rmr, dat_rmr_create(things.pz, &object))
 MAKE(psp, dat_psp_create(things.ia, 7101, things.requests, DAT_PSP_CONSUMER_FLAG, &object))
-MAKE(psp_any, dat_psp_create_any(things.ia, &things_out.qual, things.requests, DAT_PSP_CONSUMER_FLAG, &object))
+MAKE(psp_any, dat_psp_create_any(things.ia, &things_out.qual, things.requests,
+				 DAT_PSP_CONSUMER_FLAG, &object))
 MAKE(rsp, dat_rsp_create(things.ia, 7102, things.ep, things.requests, &object))
 MAKE(evd, dat_evd_create(things.ia, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &object))
-MAKE(ep, dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd, NULL, &object))
-MAKE(srq, dat_srq_create(things.ia, things.pz, &((DAT_SRQ_ATTR){ .max_recv_dtos = 4, .max_recv_iov = 1 }),
-			 &object))
+MAKE(ep, dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd, NULL,
+		       &object))
+MAKE(srq, dat_srq_create(things.ia, things.pz,
+			 &((DAT_SRQ_ATTR){ .max_recv_dtos = 4, .max_recv_iov = 1 }), &object))
 
 static const struct {
 	const char *name;
@@ -98,14 +108,18 @@ static void test_objects(void)
 		MUST(objects[i].make());
 		reading_end(&r);
 		CU_ASSERT_TRUE(moved(&r, DCNT_IA_MEM_ALLOC_DATA) > 0);
-		expect_moves(&r, (const struct move[]){
-			{ objects[i].created, 1 }, { DCNT_IA_MEM_ALLOC, 1 },
-			{ DCNT_IA_MEM_ALLOC_DATA, moved(&r, DCNT_IA_MEM_ALLOC_DATA) },
-			{ DCNT_IA_CM_LISTEN, objects[i].listens },
-			{ DCNT_IA_PSP_CREATE_ANY, objects[i].make == make_psp_any }, END });
+		expect_moves(&r,
+			     (const struct move[]){
+				     { objects[i].created, 1 },
+				     { DCNT_IA_MEM_ALLOC, 1 },
+				     { DCNT_IA_MEM_ALLOC_DATA, moved(&r, DCNT_IA_MEM_ALLOC_DATA) },
+				     { DCNT_IA_CM_LISTEN, objects[i].listens },
+				     { DCNT_IA_PSP_CREATE_ANY, objects[i].make == make_psp_any },
+				     END });
 		reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 		MUST(objects[i].end(object));
-		expect_moves(&r, (const struct move[]){ { objects[i].freed, 1 }, { DCNT_IA_MEM_FREE, 1 }, END });
+		expect_moves(&r, (const struct move[]){
+					 { objects[i].freed, 1 }, { DCNT_IA_MEM_FREE, 1 }, END });
 	}
 	things_close();
 }
@@ -141,7 +155,8 @@ static void test_active(void)
 	expect_moves(&r, (const struct move[]){ { DCNT_IA_CM_REQ_TX, 1 }, END });
 	reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 	upcall(IB_CONN_ESTABLISHED, NULL, 0);
-	expect_moves(&r, (const struct move[]){ { DCNT_IA_CM_REP_RX, 1 }, { DCNT_IA_CM_ACTIVE_EST, 1 }, END });
+	expect_moves(&r, (const struct move[]){
+				 { DCNT_IA_CM_REP_RX, 1 }, { DCNT_IA_CM_ACTIVE_EST, 1 }, END });
 	reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 	upcall(IB_CONN_DISCONNECTED, NULL, 0);
 	expect_moves(&r, (const struct move[]){ { DCNT_IA_CM_DREQ_RX, 1 }, END });
@@ -172,18 +187,23 @@ static void test_passive(void)
 	CU_ASSERT_EQUAL(moved(&r, DCNT_IA_CM_REQ_RX), 1);
 	reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 	OK(dat_cr_reject(things.cr, 0, NULL));
-	expect_moves(&r, (const struct move[]){ { DCNT_IA_SP_CR_REJECTED, 1 }, { DCNT_IA_CM_USER_REJ_TX, 1 },
-						{ DCNT_IA_MEM_FREE, 1 }, END });
+	expect_moves(&r, (const struct move[]){ { DCNT_IA_SP_CR_REJECTED, 1 },
+						{ DCNT_IA_CM_USER_REJ_TX, 1 },
+						{ DCNT_IA_MEM_FREE, 1 },
+						END });
 	things.cr = things_request(things.psp);
 	conn = ((struct dapl_cr *)things.cr)->conn;
 	reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 	OK(dat_cr_accept(things.cr, things.ep, 0, NULL));
-	expect_moves(&r, (const struct move[]){ { DCNT_IA_SP_CR_ACCEPTED, 1 }, { DCNT_IA_CM_REP_TX, 1 },
-						{ DCNT_IA_MEM_FREE, 1 }, END });
+	expect_moves(&r, (const struct move[]){ { DCNT_IA_SP_CR_ACCEPTED, 1 },
+						{ DCNT_IA_CM_REP_TX, 1 },
+						{ DCNT_IA_MEM_FREE, 1 },
+						END });
 	reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 	fake.upcalls.conn(things.ep, conn, IB_CONN_ESTABLISHED, NULL, 0);
 	rig_take(things.evd);
-	expect_moves(&r, (const struct move[]){ { DCNT_IA_CM_RTU_RX, 1 }, { DCNT_IA_CM_PASSIVE_EST, 1 }, END });
+	expect_moves(&r, (const struct move[]){
+				 { DCNT_IA_CM_RTU_RX, 1 }, { DCNT_IA_CM_PASSIVE_EST, 1 }, END });
 	reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 	OK(dat_ep_disconnect(things.ep, DAT_CLOSE_ABRUPT_FLAG));
 	expect_moves(&r, (const struct move[]){ { DCNT_IA_CM_DREQ_TX, 1 }, END });
@@ -200,10 +220,12 @@ static void test_async(void)
 	ep = things.ep;
 	reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 	fake.upcalls.async(ep->obj.ia->device, IB_ASYNC_QP_ERROR, ep);
-	expect_moves(&r, (const struct move[]){ { DCNT_IA_ASYNC_ERROR, 1 }, { DCNT_IA_ASYNC_QP_ERROR, 1 }, END });
+	expect_moves(&r, (const struct move[]){
+				 { DCNT_IA_ASYNC_ERROR, 1 }, { DCNT_IA_ASYNC_QP_ERROR, 1 }, END });
 	reading_begin(&r, things.ia, DCNT_IA_ALL_COUNTERS);
 	fake.upcalls.async(ep->obj.ia->device, IB_ASYNC_CQ_ERROR, things.rig.request);
-	expect_moves(&r, (const struct move[]){ { DCNT_IA_ASYNC_ERROR, 1 }, { DCNT_IA_ASYNC_CQ_ERROR, 1 }, END });
+	expect_moves(&r, (const struct move[]){
+				 { DCNT_IA_ASYNC_ERROR, 1 }, { DCNT_IA_ASYNC_CQ_ERROR, 1 }, END });
 	things_close();
 }
 
@@ -235,7 +257,8 @@ static void test_posts(void)
 		{ make_recv, { { DCNT_EP_POST_RECV, 1 }, { DCNT_EP_POST_RECV_DATA, 8 }, END } },
 		{ make_write, { { DCNT_EP_POST_WRITE, 1 }, { DCNT_EP_POST_WRITE_DATA, 8 }, END } },
 		{ make_read, { { DCNT_EP_POST_READ, 1 }, { DCNT_EP_POST_READ_DATA, 8 }, END } },
-		{ make_immed, { { DCNT_EP_POST_WRITE_IMM, 1 }, { DCNT_EP_POST_WRITE_IMM_DATA, 8 }, END } },
+		{ make_immed,
+		  { { DCNT_EP_POST_WRITE_IMM, 1 }, { DCNT_EP_POST_WRITE_IMM_DATA, 8 }, END } },
 		{ make_add, { { DCNT_EP_POST_FETCH_ADD, 1 }, END } },
 		{ make_swap, { { DCNT_EP_POST_CMP_SWAP, 1 }, END } },
 	};
@@ -264,9 +287,13 @@ static void test_posts(void)
 static void receive(unsigned flags, unsigned opcode, uint32_t status)
 {
 	MUST(make_recv());
-	fake_complete(rig_cq(things.rig.recv), &(struct ib_completion){
-		.wr_id = fake.last.wr_id, .status = status, .flags = (uint8_t)flags, .opcode = (uint8_t)opcode,
-		.byte_len = 5 }, false);
+	fake_complete(rig_cq(things.rig.recv),
+		      &(struct ib_completion){ .wr_id = fake.last.wr_id,
+					       .status = status,
+					       .flags = (uint8_t)flags,
+					       .opcode = (uint8_t)opcode,
+					       .byte_len = 5 },
+		      false);
 	rig_take(things.rig.recv);
 }
 
@@ -277,11 +304,18 @@ static void test_received(void)
 		struct move moves[5];
 	} kinds[] = {
 #define POSTED { DCNT_EP_POST_RECV, 1 }, { DCNT_EP_POST_RECV_DATA, 8 }
-		{ 0, IB_RECV_WRITE - 1, { POSTED, { DCNT_EP_RECV, 1 }, { DCNT_EP_RECV_DATA, 5 }, END } },
-		{ IB_WITH_IMMEDIATE, IB_RECV_WRITE - 1,
+		{ 0,
+		  IB_RECV_WRITE - 1,
+		  { POSTED, { DCNT_EP_RECV, 1 }, { DCNT_EP_RECV_DATA, 5 }, END } },
+		{ IB_WITH_IMMEDIATE,
+		  IB_RECV_WRITE - 1,
 		  { POSTED, { DCNT_EP_RECV_IMM, 1 }, { DCNT_EP_RECV_IMM_DATA, 5 }, END } },
-		{ IB_WITH_IMMEDIATE, IB_RECV_WRITE,
-		  { POSTED, { DCNT_EP_RECV_RDMA_IMM, 1 }, { DCNT_EP_RECV_RDMA_IMM_DATA, 5 }, END } },
+		{ IB_WITH_IMMEDIATE,
+		  IB_RECV_WRITE,
+		  { POSTED,
+		    { DCNT_EP_RECV_RDMA_IMM, 1 },
+		    { DCNT_EP_RECV_RDMA_IMM_DATA, 5 },
+		    END } },
 	};
 	struct reading r;
 	size_t i;

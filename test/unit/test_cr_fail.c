@@ -70,7 +70,7 @@ static void test_cm_failure(void)
 	IS(dat_cr_reject(cr, 0, NULL), E(INVALID_HANDLE, INVALID_HANDLE_CR));
 	CU_ASSERT_EQUAL(fake.conns, 0);
 	CU_ASSERT_EQUAL(state_of(p.rig.ep), DAT_EP_STATE_UNCONNECTED);
-	CU_ASSERT_PTR_NOT_EQUAL(fake.qp, qp);	/* the old one was half way up */
+	CU_ASSERT_PTR_NOT_EQUAL(fake.qp, qp); /* the old one was half way up */
 	CU_ASSERT_EQUAL(fake.qps, 1);
 	expect_no_event(p.rig.conn);
 	/* fit for the next */
@@ -107,7 +107,7 @@ static void test_reserved(void)
 	MUST(dat_rsp_create(p.rig.ia, 77, p.rig.ep, p.cr, &p.sp));
 	MUST(rig_recv(&p.rig, 1));
 	request(&p);
-	request(&p);		/* refused: there was one */
+	request(&p); /* refused: there was one */
 	CU_ASSERT_EQUAL(fake.conns, 1);
 	fake.refuse = E0(INTERNAL_ERROR);
 	IS(dat_cr_accept(arrived_at(&p), DAT_HANDLE_NULL, 0, NULL), E0(INTERNAL_ERROR));
@@ -178,10 +178,14 @@ static void test_tentative(void)
 	cr = arrived_at(&p);
 	ep = ep_of(cr);
 	MUST(dat_ep_query(p.rig.ep, DAT_EP_FIELD_ALL, &param));
-	MUST(dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-			   DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
-			   DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV |
-			   DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	MUST(dat_ep_modify(ep,
+			   DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+				   DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+				   DAT_EP_FIELD_CONNECT_EVD_HANDLE |
+				   DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				   DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV |
+				   DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
+			   &param));
 	fake.refuse = E0(INTERNAL_ERROR);
 	IS(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL), E0(INTERNAL_ERROR));
 	CU_ASSERT_EQUAL(state_of(ep), DAT_EP_STATE_UNCONNECTED);

@@ -7,7 +7,7 @@ static struct env env;
 static struct end a, b;
 static DAT_CSP_HANDLE csp;
 static DAT_COMM comm;
-static struct sockaddr_in where;	/* of the CSP */
+static struct sockaddr_in where; /* of the CSP */
 
 static DAT_RETURN listen_at(uint16_t port)
 {
@@ -82,7 +82,7 @@ static void test_arguments(void)
 	bad = (DAT_COMM){ .domain = AF_INET6, .type = SOCK_STREAM };
 	IS(dat_csp_create(env.ia, &bad, to, env.cr, &none),
 	   E(INVALID_ADDRESS, INVALID_ADDRESS_MALFORMED));
-	other.sin_addr.s_addr = htonl(0xc0000201);	/* of the documentation prefix */
+	other.sin_addr.s_addr = htonl(0xc0000201); /* of the documentation prefix */
 	IS(dat_csp_create(env.ia, &comm, to, env.cr, &none),
 	   E(INVALID_ADDRESS, INVALID_ADDRESS_UNREACHABLE));
 	IS(dat_csp_create(env.ia, &comm, (DAT_IA_ADDRESS_PTR)&where, env.cr, &none),
@@ -178,7 +178,8 @@ static void test_qualifier(void)
 
 static void test_connect_arguments(void)
 {
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT,
 				   .sin6_port = htons(1) };
 	DAT_IA_ADDRESS_PTR to = (DAT_IA_ADDRESS_PTR)&where;
 	struct sockaddr_in kept;

@@ -32,7 +32,8 @@ static DAT_DTO_COOKIE cookie(uint64_t value)
 static DAT_RMR_TRIPLET target(size_t offset, DAT_SEG_LENGTH length)
 {
 	return (DAT_RMR_TRIPLET){ .virtual_address = (uintptr_t)env.memory + offset,
-				  .segment_length = length, .rmr_context = env.rkey };
+				  .segment_length = length,
+				  .rmr_context = env.rkey };
 }
 
 static DAT_DTO_COMPLETION_EVENT_DATA done(DAT_EVD_HANDLE evd)
@@ -93,7 +94,7 @@ static void test_send(void)
 static void test_write_and_read(void)
 {
 	DAT_LMR_TRIPLET iov;
-	DAT_RMR_TRIPLET remote = target(8000, 1);	/* a length that nobody looks at */
+	DAT_RMR_TRIPLET remote = target(8000, 1); /* a length that nobody looks at */
 
 	setup(NULL);
 	remote.rmr_context = env.rkey;
@@ -273,7 +274,9 @@ static void test_send_before_receive(void)
 
 static void test_whole_depth_suppressed(void)
 {
-	DAT_EP_ATTR attr = { .max_recv_dtos = 110, .max_request_dtos = 107, .max_recv_iov = 1,
+	DAT_EP_ATTR attr = { .max_recv_dtos = 110,
+			     .max_request_dtos = 107,
+			     .max_recv_iov = 1,
 			     .max_request_iov = 1 };
 	uint64_t i;
 
@@ -408,7 +411,7 @@ static void test_large_evd(void)
 /* ---- threads ---- */
 
 #define THREADS 4
-#define EACH 500
+#define EACH	500
 
 static void *send_many(void *arg)
 {
@@ -448,7 +451,8 @@ static void test_parallel_posts(void)
 		OK(try_recv(&b, i));
 	for (i = 0; i < THREADS; i++)
 		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, send_many,
-						     (void *)(uintptr_t)i), 0);
+						     (void *)(uintptr_t)i),
+				      0);
 	for (i = 0; i < THREADS * EACH; i++) {
 		CU_ASSERT_EQUAL(done(b.recv).user_cookie.as_64, i);
 		OK(try_recv(&b, i + 8));
@@ -494,7 +498,9 @@ static void test_ping_pong_asleep(void)
 
 static void test_solicited(void)
 {
-	DAT_EP_ATTR attr = { .max_recv_dtos = 8, .max_request_dtos = 8, .max_recv_iov = 1,
+	DAT_EP_ATTR attr = { .max_recv_dtos = 8,
+			     .max_request_dtos = 8,
+			     .max_recv_iov = 1,
 			     .max_request_iov = 1,
 			     .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG };
 	DAT_COUNT more;
@@ -503,7 +509,7 @@ static void test_solicited(void)
 	setup(&attr);
 	post_recvs(&b, 2);
 	OK(try_send(&a, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	done(a.request);		/* it has arrived; on entry any event counts */
+	done(a.request); /* it has arrived; on entry any event counts */
 	OK(dat_evd_wait(b.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more));
 	IS(dat_evd_wait(b.recv, 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	OK(try_send(&a, 2, DAT_COMPLETION_SOLICITED_WAIT_FLAG));

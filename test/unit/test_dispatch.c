@@ -9,11 +9,11 @@ struct fake_control fake;
  * One function in the place of any slot: the ABI passes integers, pointers and unions of them in
  * 64-bit words, one after the other. Word i of a test's arguments is W(i).
  */
-#define WORDS 13
+#define WORDS  13
 #define ANSWER 0x4321u
-#define W(i) (0x7000 + (i))
-#define P(i) ((void *)(uintptr_t)W(i))
-#define C(i) ((DAT_CONTEXT){ .as_64 = W(i) })
+#define W(i)   (0x7000 + (i))
+#define P(i)   ((void *)(uintptr_t)W(i))
+#define C(i)   ((DAT_CONTEXT){ .as_64 = W(i) })
 
 static uintptr_t seen[WORDS];
 static unsigned calls, strays;
@@ -94,25 +94,28 @@ static DAT_HANDLE not_any(unsigned i)
 }
 
 /* `call` is evaluated with each bad handle in h, and then with a good one. */
-#define CHECK(bad, good, kind, slot, call, words) \
-	do { \
-		unsigned n; \
-		aim(offsetof(DAT_PROVIDER, slot##_func)); \
-		for (n = 0; n < 5; n++) { \
-			h = bad(n); \
+#define CHECK(bad, good, kind, slot, call, words)                              \
+	do {                                                                   \
+		unsigned n;                                                    \
+		aim(offsetof(DAT_PROVIDER, slot##_func));                      \
+		for (n = 0; n < 5; n++) {                                      \
+			h = bad(n);                                            \
 			CU_ASSERT_EQUAL(call, bad_handle(DAT_INVALID_##kind)); \
-		} \
-		CU_ASSERT_EQUAL(calls + strays, 0); \
-		h = good; \
-		check(#slot, call, words); \
+		}                                                              \
+		CU_ASSERT_EQUAL(calls + strays, 0);                            \
+		h = good;                                                      \
+		check(#slot, call, words);                                     \
 	} while (0)
 #define OBJECT(kind, slot, call, words) CHECK(not_object, &object, kind, slot, call, words)
-#define ANY(good, slot, call, words) CHECK(not_any, good, HANDLE1, slot, call, words)
-#define IA(slot, call, words) CHECK(not_ia, live, HANDLE_IA, slot, call, words)
+#define ANY(good, slot, call, words)	CHECK(not_any, good, HANDLE1, slot, call, words)
+#define IA(slot, call, words)		CHECK(not_ia, live, HANDLE_IA, slot, call, words)
 
-#define DISPATCH(name) \
-	static void child_##name(void); \
-	static void name(void) { fake_in_child("", child_##name); } \
+#define DISPATCH(name)                           \
+	static void child_##name(void);          \
+	static void name(void)                   \
+	{                                        \
+		fake_in_child("", child_##name); \
+	}                                        \
 	static void child_##name(void)
 
 static void open_ia(void)
@@ -172,19 +175,17 @@ DISPATCH(ep)
 {
 	open_ia();
 	IA(ep_create, dat_ep_create(h, P(1), P(2), P(3), P(4), P(5), P(6)), 7);
-	IA(ep_create_with_srq,
-	   dat_ep_create_with_srq(h, P(1), P(2), P(3), P(4), P(5), P(6), P(7)), 8);
+	IA(ep_create_with_srq, dat_ep_create_with_srq(h, P(1), P(2), P(3), P(4), P(5), P(6), P(7)),
+	   8);
 	OBJECT(HANDLE_EP, ep_query, dat_ep_query(h, W(1), P(2)), 3);
 	OBJECT(HANDLE_EP, ep_modify, dat_ep_modify(h, W(1), P(2)), 3);
 	OBJECT(HANDLE_EP, ep_get_status, dat_ep_get_status(h, P(1), P(2), P(3)), 4);
 	OBJECT(HANDLE_EP, ep_recv_query, dat_ep_recv_query(h, P(1), P(2)), 3);
 	OBJECT(HANDLE_EP, ep_set_watermark, dat_ep_set_watermark(h, W(1), W(2)), 3);
-	OBJECT(HANDLE_EP, ep_connect,
-	       dat_ep_connect(h, P(1), W(2), W(3), W(4), P(5), W(6), W(7)), 8);
-	OBJECT(HANDLE_EP, ep_dup_connect,
-	       dat_ep_dup_connect(h, P(1), W(2), W(3), P(4), W(5)), 6);
-	OBJECT(HANDLE_EP, ep_common_connect,
-	       dat_ep_common_connect(h, P(1), W(2), W(3), P(4)), 5);
+	OBJECT(HANDLE_EP, ep_connect, dat_ep_connect(h, P(1), W(2), W(3), W(4), P(5), W(6), W(7)),
+	       8);
+	OBJECT(HANDLE_EP, ep_dup_connect, dat_ep_dup_connect(h, P(1), W(2), W(3), P(4), W(5)), 6);
+	OBJECT(HANDLE_EP, ep_common_connect, dat_ep_common_connect(h, P(1), W(2), W(3), P(4)), 5);
 	OBJECT(HANDLE_EP, ep_disconnect, dat_ep_disconnect(h, W(1)), 2);
 	OBJECT(HANDLE_EP, ep_reset, dat_ep_reset(h), 1);
 	OBJECT(HANDLE_EP, ep_free, dat_ep_free(h), 1);
@@ -197,8 +198,8 @@ DISPATCH(post)
 	OBJECT(HANDLE_EP, ep_post_send_with_invalidate,
 	       dat_ep_post_send_with_invalidate(h, W(1), P(2), C(3), W(4), W(5), W(6)), 7);
 	OBJECT(HANDLE_EP, ep_post_recv, dat_ep_post_recv(h, W(1), P(2), C(3), W(4)), 5);
-	OBJECT(HANDLE_EP, ep_post_rdma_read,
-	       dat_ep_post_rdma_read(h, W(1), P(2), C(3), P(4), W(5)), 6);
+	OBJECT(HANDLE_EP, ep_post_rdma_read, dat_ep_post_rdma_read(h, W(1), P(2), C(3), P(4), W(5)),
+	       6);
 	OBJECT(HANDLE_EP, ep_post_rdma_read_to_rmr,
 	       dat_ep_post_rdma_read_to_rmr(h, P(1), C(2), P(3), W(4)), 5);
 	OBJECT(HANDLE_EP, ep_post_rdma_write,
@@ -213,8 +214,9 @@ DISPATCH(memory)
 	_Static_assert(sizeof(region) == sizeof(words), "a region is two words");
 	memcpy(&region, words, sizeof(region));
 	open_ia();
-	IA(lmr_create, dat_lmr_create(h, W(1), region, W(4), P(5), W(6), W(7), P(8), P(9), P(10),
-				      P(11), P(12)), 13);
+	IA(lmr_create,
+	   dat_lmr_create(h, W(1), region, W(4), P(5), W(6), W(7), P(8), P(9), P(10), P(11), P(12)),
+	   13);
 	OBJECT(HANDLE_LMR, lmr_query, dat_lmr_query(h, W(1), P(2)), 3);
 	OBJECT(HANDLE_LMR, lmr_free, dat_lmr_free(h), 1);
 	IA(lmr_sync_rdma_read, dat_lmr_sync_rdma_read(h, P(1), W(2)), 3);

@@ -49,8 +49,11 @@ static void test_receive_with_invalidate(void)
 
 	rig_open(&rig, &attr);
 	MUST(rig_recv(&rig, 1));
-	fake_complete(rig_cq(rig.recv), &(struct ib_completion){
-		.wr_id = fake.last.wr_id, .flags = IB_WITH_INVALIDATE, .immediate = 0x777 }, false);
+	fake_complete(rig_cq(rig.recv),
+		      &(struct ib_completion){ .wr_id = fake.last.wr_id,
+					       .flags = IB_WITH_INVALIDATE,
+					       .immediate = 0x777 },
+		      false);
 	event = rig_take(rig.recv);
 	CU_ASSERT_EQUAL(dto(&event)->operation, DAT_DTO_RECEIVE_WITH_INVALIDATE);
 	CU_ASSERT_EQUAL(dto(&event)->rmr_context, 0x777);
@@ -91,7 +94,7 @@ static void test_requests(void)
 static void test_failures_keep_their_operation(void)
 {
 	static const DAT_DTO_COMPLETION_STATUS statuses[] = {
-		DAT_DTO_ERR_FLUSHED, DAT_DTO_ERR_LOCAL_LENGTH, DAT_DTO_ERR_REMOTE_ACCESS,
+		DAT_DTO_ERR_FLUSHED,   DAT_DTO_ERR_LOCAL_LENGTH,       DAT_DTO_ERR_REMOTE_ACCESS,
 		DAT_DTO_ERR_TRANSPORT, DAT_DTO_ERR_RECEIVER_NOT_READY,
 	};
 	DAT_RMR_TRIPLET remote = { 0x3000, 1, 2 };
@@ -251,7 +254,7 @@ static void test_completion_outlives_its_endpoint(void)
 	MUST(rig_recv(&rig, 2));
 	rig_complete(rig.recv, stale, DAT_DTO_SUCCESS, 0);
 	IS(dat_evd_dequeue(rig.recv, &event), DAT_QUEUE_EMPTY);
-	rig_complete(rig.recv, ~0ull >> 2, DAT_DTO_SUCCESS, 0);		/* a slot that never was */
+	rig_complete(rig.recv, ~0ull >> 2, DAT_DTO_SUCCESS, 0); /* a slot that never was */
 	IS(dat_evd_dequeue(rig.recv, &event), DAT_QUEUE_EMPTY);
 	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
 	event = rig_take(rig.recv);
@@ -268,7 +271,7 @@ static void test_events_stay_after_the_endpoint(void)
 
 	rig_open(&rig, &attr);
 	rig_receive(&rig, 1);
-	MUST(rig_post_se(rig.recv, 2));	/* the completion is in the queue now */
+	MUST(rig_post_se(rig.recv, 2)); /* the completion is in the queue now */
 	gone = rig.ep;
 	MUST(dat_ep_free(rig.ep));
 	rig.ep = DAT_HANDLE_NULL;
@@ -363,8 +366,7 @@ static const struct unit_test tests[] = {
 	{ "dto 7: a receive", test_receive },
 	{ "dto 7: a receive with invalidate names the context", test_receive_with_invalidate },
 	{ "dto 7: sends, writes and reads", test_requests },
-	{ "dto 7: failures keep number, cookie and operation",
-	  test_failures_keep_their_operation },
+	{ "dto 7: failures keep number, cookie and operation", test_failures_keep_their_operation },
 	{ "dto 7: the first failure breaks the connection, once",
 	  test_a_failure_breaks_the_connection_once },
 	{ "dto 7: a flush breaks nothing", test_flush_breaks_nothing },

@@ -4,7 +4,7 @@
 #include "test/unit/ep_util.h"
 
 static struct env env;
-static struct end a, b, c, d;		/* a and b are connected; c follows a, d accepts it */
+static struct end a, b, c, d; /* a and b are connected; c follows a, d accepts it */
 
 static void setup(void)
 {
@@ -66,8 +66,8 @@ static void test_follows(void)
 	DAT_CR_HANDLE cr;
 
 	setup();
-	OK(dat_ep_dup_connect(c.ep, a.ep, DAT_TIMEOUT_INFINITE, 4,
-			      (DAT_PVOID)(uintptr_t) "too!", DAT_QOS_BEST_EFFORT));
+	OK(dat_ep_dup_connect(c.ep, a.ep, DAT_TIMEOUT_INFINITE, 4, (DAT_PVOID)(uintptr_t) "too!",
+			      DAT_QOS_BEST_EFFORT));
 	cr = request_next(&env);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request));
 	CU_ASSERT_EQUAL(memcmp(request.private_data, "too!", 4), 0);

@@ -24,8 +24,9 @@ static void teardown(void)
 /* As dtest and its kin fill the structure: zeroes, and the four counts. */
 static DAT_EP_ATTR plain_attr(void)
 {
-	return (DAT_EP_ATTR){ .max_recv_dtos = 4, .max_request_dtos = 4, .max_recv_iov = 1,
-			      .max_request_iov = 1 };
+	return (DAT_EP_ATTR){
+		.max_recv_dtos = 4, .max_request_dtos = 4, .max_recv_iov = 1, .max_request_iov = 1
+	};
 }
 
 static DAT_RETURN create(const DAT_EP_ATTR *attr)
@@ -36,7 +37,7 @@ static DAT_RETURN create(const DAT_EP_ATTR *attr)
 	if (status == DAT_SUCCESS) {
 		OK(dat_ep_free(ep));
 	} else {
-		CU_ASSERT_PTR_EQUAL(ep, env.pz);	/* untouched */
+		CU_ASSERT_PTR_EQUAL(ep, env.pz); /* untouched */
 	}
 	return status;
 }
@@ -118,11 +119,11 @@ static void test_null_evds(void)
 		DAT_COUNT recv_dtos, request_dtos, recv_iov, request_iov;
 		bool valid;
 	} rows[] = {
-		{ true, true, 4, 4, 1, 1, true }, { true, true, 0, 4, 1, 1, false },
-		{ true, true, 4, 0, 1, 1, false }, { true, true, 4, 4, 0, 1, false },
-		{ true, true, 4, 4, 1, 0, true }, { false, true, 0, 4, 0, 1, true },
-		{ false, true, 0, 4, 1, 1, true }, { false, true, 4, 4, 1, 1, false },
-		{ true, false, 4, 0, 1, 0, true }, { true, false, 4, 0, 1, 1, false },
+		{ true, true, 4, 4, 1, 1, true },   { true, true, 0, 4, 1, 1, false },
+		{ true, true, 4, 0, 1, 1, false },  { true, true, 4, 4, 0, 1, false },
+		{ true, true, 4, 4, 1, 0, true },   { false, true, 0, 4, 0, 1, true },
+		{ false, true, 0, 4, 1, 1, true },  { false, true, 4, 4, 1, 1, false },
+		{ true, false, 4, 0, 1, 0, true },  { true, false, 4, 0, 1, 1, false },
 		{ true, false, 4, 4, 1, 0, false }, { false, false, 0, 0, 0, 0, true },
 	};
 	DAT_EP_HANDLE ep;
@@ -269,14 +270,14 @@ static void test_agreement(void)
 	DAT_EVD_HANDLE both;
 
 	setup();
-	agrees(0, 0, 0x10, 0x10, true, true);		/* F4 */
+	agrees(0, 0, 0x10, 0x10, true, true); /* F4 */
 	agrees(0x10, 0, 0, 0x10, true, true);
-	agrees(4, 4, 4, 4, true, true);			/* F1 */
+	agrees(4, 4, 4, 4, true, true); /* F1 */
 	agrees(4, 4, 0, 0, true, false);
 	agrees(0, 0, 4, 4, true, false);
 	agrees(4, 0, 0, 0, false, false);
 	agrees(0, 4, 0, 0, false, false);
-	agrees(2, 0, 2, 0, false, true);		/* F2 */
+	agrees(2, 0, 2, 0, false, true); /* F2 */
 	agrees(2, 0, 0, 0, false, false);
 	agrees(0, 0, 2, 0, false, false);
 	both = evd_open(&env, 8, DAT_EVD_DTO_FLAG);

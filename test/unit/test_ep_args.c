@@ -18,9 +18,14 @@ static void ep_good(void *args)
 {
 	struct ep_args *a = args;
 
-	*a = (struct ep_args){ .ia = things.ia, .pz = things.pz, .recv = things.rig.recv,
-			       .request = things.rig.request, .connect = things.evd,
-			       .srq = things.srq, .values = rig_attr(), .attr = &a->values,
+	*a = (struct ep_args){ .ia = things.ia,
+			       .pz = things.pz,
+			       .recv = things.rig.recv,
+			       .request = things.rig.request,
+			       .connect = things.evd,
+			       .srq = things.srq,
+			       .values = rig_attr(),
+			       .attr = &a->values,
 			       .ep = &things_out.handle };
 }
 
@@ -35,8 +40,8 @@ static DAT_RETURN ep_srq_call(void *args)
 {
 	struct ep_args *a = args;
 
-	return dat_ep_create_with_srq(a->ia, a->pz, a->recv, a->request, a->connect, a->srq, a->attr,
-				      a->ep);
+	return dat_ep_create_with_srq(a->ia, a->pz, a->recv, a->request, a->connect, a->srq,
+				      a->attr, a->ep);
 }
 
 static void ep_undo(void *args)
@@ -65,33 +70,38 @@ SPOIL(ep_args, ep_rdma, a->values.max_rdma_size = (DAT_VLEN)FAKE_MAX_MESSAGE + 1
 SPOIL(ep_args, ep_qos, a->values.qos = DAT_QOS_LOW_LATENCY)
 SPOIL(ep_args, ep_recv_flags, a->values.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG)
 SPOIL(ep_args, ep_request_flags, a->values.request_completion_flags = (DAT_COMPLETION_FLAGS)0x20)
-SPOIL(ep_args, ep_two_flags, a->values.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG |
-						   DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+SPOIL(ep_args, ep_two_flags,
+      a->values.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG |
+					DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 SPOIL(ep_args, ep_disagree, a->values.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG)
 
 /* All that is about the attributes is one argument. */
-#define ATTR_ROWS(arg, number) \
-	{ "type", ep_type, E(INVALID_PARAMETER, arg), number }, \
-	{ "negative", ep_negative, E(INVALID_PARAMETER, arg), number }, \
-	{ "request dtos", ep_request_dtos, E(INVALID_PARAMETER, arg), number }, \
-	{ "request iov", ep_request_iov, E(INVALID_PARAMETER, arg), number }, \
-	{ "read in", ep_read_in, E(INVALID_PARAMETER, arg), number }, \
-	{ "read out", ep_read_out, E(INVALID_PARAMETER, arg), number }, \
-	{ "read iov", ep_read_iov, E(INVALID_PARAMETER, arg), number }, \
-	{ "message size", ep_message, E(INVALID_PARAMETER, arg), number }, \
-	{ "rdma size", ep_rdma, E(INVALID_PARAMETER, arg), number }, \
-	{ "qos", ep_qos, E(INVALID_PARAMETER, arg), number }, \
-	{ "recv flags", ep_recv_flags, E(INVALID_PARAMETER, arg), number }, \
-	{ "request flags", ep_request_flags, E(INVALID_PARAMETER, arg), number }, \
-	{ "two flags", ep_two_flags, E(INVALID_PARAMETER, arg), number }, \
-	{ "disagreement", ep_disagree, E(INVALID_PARAMETER, arg), number }
+#define ATTR_ROWS(arg, number)                                                            \
+	{ "type", ep_type, E(INVALID_PARAMETER, arg), number },                           \
+		{ "negative", ep_negative, E(INVALID_PARAMETER, arg), number },           \
+		{ "request dtos", ep_request_dtos, E(INVALID_PARAMETER, arg), number },   \
+		{ "request iov", ep_request_iov, E(INVALID_PARAMETER, arg), number },     \
+		{ "read in", ep_read_in, E(INVALID_PARAMETER, arg), number },             \
+		{ "read out", ep_read_out, E(INVALID_PARAMETER, arg), number },           \
+		{ "read iov", ep_read_iov, E(INVALID_PARAMETER, arg), number },           \
+		{ "message size", ep_message, E(INVALID_PARAMETER, arg), number },        \
+		{ "rdma size", ep_rdma, E(INVALID_PARAMETER, arg), number },              \
+		{ "qos", ep_qos, E(INVALID_PARAMETER, arg), number },                     \
+		{ "recv flags", ep_recv_flags, E(INVALID_PARAMETER, arg), number },       \
+		{ "request flags", ep_request_flags, E(INVALID_PARAMETER, arg), number }, \
+		{ "two flags", ep_two_flags, E(INVALID_PARAMETER, arg), number },         \
+	{                                                                                 \
+		"disagreement", ep_disagree, E(INVALID_PARAMETER, arg), number            \
+	}
 
-#define HANDLE_ROWS \
-	{ "ia", ep_bad_ia, E(INVALID_HANDLE, INVALID_HANDLE_IA), 1 }, \
-	{ "pz", ep_bad_pz, E(INVALID_HANDLE, INVALID_HANDLE_PZ), 2 }, \
-	{ "connect evd", ep_bad_connect, E(INVALID_HANDLE, INVALID_HANDLE_EVD_CONN), 5 }, \
-	{ "recv evd", ep_bad_recv, E(INVALID_HANDLE, INVALID_HANDLE_EVD_RECV), 3 }, \
-	{ "request evd", ep_bad_request, E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST), 4 }
+#define HANDLE_ROWS                                                                               \
+	{ "ia", ep_bad_ia, E(INVALID_HANDLE, INVALID_HANDLE_IA), 1 },                             \
+		{ "pz", ep_bad_pz, E(INVALID_HANDLE, INVALID_HANDLE_PZ), 2 },                     \
+		{ "connect evd", ep_bad_connect, E(INVALID_HANDLE, INVALID_HANDLE_EVD_CONN), 5 }, \
+		{ "recv evd", ep_bad_recv, E(INVALID_HANDLE, INVALID_HANDLE_EVD_RECV), 3 },       \
+	{                                                                                         \
+		"request evd", ep_bad_request, E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST), 4   \
+	}
 
 static const struct spoil_row ep_rows[] = {
 	HANDLE_ROWS,
@@ -118,10 +128,13 @@ static const struct spoil_row ep_srq_rows[] = {
 	ATTR_ROWS(INVALID_ARG7, 7),
 };
 
-static const struct spoil_call ep_create_srq = {
-	"dat_ep_create_with_srq", sizeof(struct ep_args), ep_good, ep_srq_call, ep_undo,
-	ep_srq_rows, COUNT(ep_srq_rows)
-};
+static const struct spoil_call ep_create_srq = { "dat_ep_create_with_srq",
+						 sizeof(struct ep_args),
+						 ep_good,
+						 ep_srq_call,
+						 ep_undo,
+						 ep_srq_rows,
+						 COUNT(ep_srq_rows) };
 
 static void run(const struct spoil_call *call)
 {
@@ -130,8 +143,14 @@ static void run(const struct spoil_call *call)
 	things_close();
 }
 
-static void test_create(void) { run(&ep_create); }
-static void test_create_with_srq(void) { run(&ep_create_srq); }
+static void test_create(void)
+{
+	run(&ep_create);
+}
+static void test_create_with_srq(void)
+{
+	run(&ep_create_srq);
+}
 
 /* ---- dat_ep_connect, dat_ep_common_connect ---- */
 
@@ -147,17 +166,20 @@ struct connect_args {
 	DAT_CONNECT_FLAGS flags;
 };
 
-static DAT_EP_HANDLE deaf, without_pz;		/* no connect EVD; no PZ */
+static DAT_EP_HANDLE deaf, without_pz; /* no connect EVD; no PZ */
 
 static void connect_good(void *args)
 {
 	struct connect_args *a = args;
 
-	*a = (struct connect_args){ .address = (struct sockaddr *)&a->storage, .ep = things.ep,
-				    .qual = 4711, .timeout = DAT_TIMEOUT_INFINITE };
-	*(struct sockaddr_in *)&a->storage = (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_port = htons(4711),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	*a = (struct connect_args){ .address = (struct sockaddr *)&a->storage,
+				    .ep = things.ep,
+				    .qual = 4711,
+				    .timeout = DAT_TIMEOUT_INFINITE };
+	*(struct sockaddr_in *)&a->storage =
+		(struct sockaddr_in){ .sin_family = AF_INET,
+				      .sin_port = htons(4711),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 }
 
 static DAT_RETURN connect_call(void *args)
@@ -203,11 +225,16 @@ SPOIL(connect_args, con_flags, a->flags = DAT_CONNECT_MULTIPATH_FLAG)
 SPOIL(connect_args, con_no_pz, a->ep = without_pz)
 SPOIL(connect_args, con_state, a->ep = things.reserved)
 
-#define ADDRESS_ROWS \
-	{ "family", con_family, E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED), 2 }, \
-	{ "multicast", con_multicast, E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED), 2 }, \
-	{ "broadcast", con_broadcast, E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED), 2 }, \
-	{ "other family", con_other_family, E(INVALID_ADDRESS, INVALID_ADDRESS_UNREACHABLE), 2 }
+#define ADDRESS_ROWS                                                                               \
+	{ "family", con_family, E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED), 2 },              \
+		{ "multicast", con_multicast, E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED),     \
+		  2 },                                                                             \
+		{ "broadcast", con_broadcast, E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED),     \
+		  2 },                                                                             \
+	{                                                                                          \
+		"other family", con_other_family, E(INVALID_ADDRESS, INVALID_ADDRESS_UNREACHABLE), \
+			2                                                                          \
+	}
 
 static const struct spoil_row connect_rows[] = {
 	{ "no address", con_no_address, E(INVALID_PARAMETER, INVALID_ARG2), 2 },
@@ -225,10 +252,10 @@ static const struct spoil_row connect_rows[] = {
 	{ "state", con_state, E(INVALID_STATE, INVALID_STATE_EP_RESERVED), 1 },
 };
 
-static const struct spoil_call ep_connect_call = {
-	"dat_ep_connect", sizeof(struct connect_args), connect_good, connect_call, connect_undo,
-	connect_rows, COUNT(connect_rows)
-};
+static const struct spoil_call ep_connect_call = { "dat_ep_connect",   sizeof(struct connect_args),
+						   connect_good,       connect_call,
+						   connect_undo,       connect_rows,
+						   COUNT(connect_rows) };
 
 static const struct spoil_row common_rows[] = {
 	{ "no address", con_no_address, E(INVALID_PARAMETER, INVALID_ARG2), 2 },
@@ -244,10 +271,13 @@ static const struct spoil_row common_rows[] = {
 	{ "state", con_state, E(INVALID_STATE, INVALID_STATE_EP_RESERVED), 1 },
 };
 
-static const struct spoil_call ep_common_call = {
-	"dat_ep_common_connect", sizeof(struct connect_args), connect_good, common_call,
-	connect_undo, common_rows, COUNT(common_rows)
-};
+static const struct spoil_call ep_common_call = { "dat_ep_common_connect",
+						  sizeof(struct connect_args),
+						  connect_good,
+						  common_call,
+						  connect_undo,
+						  common_rows,
+						  COUNT(common_rows) };
 
 static void run_connecting(const struct spoil_call *call)
 {
@@ -264,8 +294,14 @@ static void run_connecting(const struct spoil_call *call)
 	things_close();
 }
 
-static void test_connect(void) { run_connecting(&ep_connect_call); }
-static void test_common_connect(void) { run_connecting(&ep_common_call); }
+static void test_connect(void)
+{
+	run_connecting(&ep_connect_call);
+}
+static void test_common_connect(void)
+{
+	run_connecting(&ep_common_call);
+}
 
 static const struct unit_test tests[] = {
 	{ "ep 6.1: create, each row and pair of rows", test_create },

@@ -4,12 +4,14 @@
 #include "test/unit/rig.h"
 #include "dapl/udapl/sp.h"
 
-static struct rig rig;			/* its EP is the one that is asked */
+static struct rig rig; /* its EP is the one that is asked */
 static DAT_EVD_HANDLE requests;
 static DAT_EP_HANDLE connected, idle;
 static DAT_LMR_HANDLE lmr;
 static DAT_LMR_TRIPLET eight = { .segment_length = 8 };
-static DAT_RMR_TRIPLET remote = { .virtual_address = 0x2000, .segment_length = 8, .rmr_context = 1 };
+static DAT_RMR_TRIPLET remote = { .virtual_address = 0x2000,
+				  .segment_length = 8,
+				  .rmr_context = 1 };
 static DAT_RMR_HANDLE rmr;
 static DAT_PSP_HANDLE psp;
 static char memory[64];
@@ -46,8 +48,8 @@ static void open_all(void)
 	second.ep = connected;
 	rig_connect(&second);
 	MUST(dat_lmr_create(rig.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(memory), rig.pz,
-			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, &eight.lmr_context, NULL, NULL,
-			    NULL));
+			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, &eight.lmr_context, NULL,
+			    NULL, NULL));
 	eight.virtual_address = (DAT_VADDR)(uintptr_t)memory;
 	MUST(dat_rmr_create(rig.pz, &rmr));
 	MUST(dat_psp_create(rig.ia, 7001, requests, DAT_PSP_CONSUMER_FLAG, &psp));
@@ -56,13 +58,17 @@ static void open_all(void)
 static void close_all(void)
 {
 	MUST(dat_ia_close(rig.ia, DAT_CLOSE_ABRUPT_FLAG));
-	CU_ASSERT_EQUAL(fake.pds + fake.mrs + fake.mws + fake.cqs + fake.qps + fake.srqs + fake.conns, 0);
+	CU_ASSERT_EQUAL(fake.pds + fake.mrs + fake.mws + fake.cqs + fake.qps + fake.srqs +
+				fake.conns,
+			0);
 	CU_ASSERT_EQUAL(fake.devices[0].opens, 0);
 }
 
 /* ---- how an endpoint comes to each state ---- */
 
-static void to_unconnected(void) { }
+static void to_unconnected(void)
+{
+}
 
 static void to_reserved(void)
 {
@@ -82,8 +88,10 @@ static void to_passive(void)
 /* It has all that a consumer can give it before an accept. */
 static void to_tentative(void)
 {
-	DAT_EP_PARAM whole = { .pz_handle = rig.pz, .recv_evd_handle = rig.recv,
-			       .request_evd_handle = rig.request, .connect_evd_handle = rig.conn,
+	DAT_EP_PARAM whole = { .pz_handle = rig.pz,
+			       .recv_evd_handle = rig.recv,
+			       .request_evd_handle = rig.request,
+			       .connect_evd_handle = rig.conn,
 			       .ep_attr = rig_attr() };
 	DAT_PSP_HANDLE provider;
 	DAT_CR_PARAM param;
@@ -91,17 +99,29 @@ static void to_tentative(void)
 	MUST(dat_psp_create(rig.ia, 7003, requests, DAT_PSP_PROVIDER_FLAG, &provider));
 	MUST(dat_cr_query(request_for(provider), DAT_CR_FIELD_ALL, &param));
 	rig.ep = param.local_ep_handle;
-	MUST(dat_ep_modify(rig.ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-			   DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
-			   DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
-			   DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV |
-			   DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV | DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV,
-			   &whole));
+	MUST(dat_ep_modify(
+		rig.ep,
+		DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+			DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
+			DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
+			DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV |
+			DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV |
+			DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV,
+		&whole));
 }
 
-static void to_active(void) { rig_start_connect(&rig); }
-static void to_completion(void) { MUST(dat_cr_accept(request_for(psp), rig.ep, 0, NULL)); }
-static void to_connected(void) { rig_connect(&rig); }
+static void to_active(void)
+{
+	rig_start_connect(&rig);
+}
+static void to_completion(void)
+{
+	MUST(dat_cr_accept(request_for(psp), rig.ep, 0, NULL));
+}
+static void to_connected(void)
+{
+	rig_connect(&rig);
+}
 
 static void to_disconnect_pending(void)
 {
@@ -121,7 +141,8 @@ static const struct {
 	DAT_EP_STATE state;
 	DAT_RETURN error;
 } states[] = {
-	{ "U", to_unconnected, DAT_EP_STATE_UNCONNECTED, E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED) },
+	{ "U", to_unconnected, DAT_EP_STATE_UNCONNECTED,
+	  E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED) },
 	{ "R", to_reserved, DAT_EP_STATE_RESERVED, E(INVALID_STATE, INVALID_STATE_EP_RESERVED) },
 	{ "PP", to_passive, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,
 	  E(INVALID_STATE, INVALID_STATE_EP_PASSCONNPENDING) },
@@ -152,13 +173,18 @@ static DAT_IA_ADDRESS_PTR address(void)
 
 static DAT_RETURN modify(DAT_EP_PARAM_MASK mask)
 {
-	DAT_EP_PARAM param = { .pz_handle = rig.pz, .connect_evd_handle = rig.conn,
+	DAT_EP_PARAM param = { .pz_handle = rig.pz,
+			       .connect_evd_handle = rig.conn,
 			       .ep_attr = { .max_rdma_read_in = 3 } };
 
 	return dat_ep_modify(rig.ep, mask, &param);
 }
 
-#define OPERATION(name, expression) static DAT_RETURN do_##name(void) { return expression; }
+#define OPERATION(name, expression)       \
+	static DAT_RETURN do_##name(void) \
+	{                                 \
+		return expression;        \
+	}
 
 OPERATION(query, dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &(DAT_EP_PARAM){ .pz_handle = NULL }))
 OPERATION(status, dat_ep_get_status(rig.ep, NULL, NULL, NULL))
@@ -185,8 +211,8 @@ OPERATION(write, dat_ep_post_rdma_write(rig.ep, 1, &eight, cookie, &remote, 0))
 OPERATION(add, dat_ib_post_fetch_and_add(rig.ep, 1, &eight, cookie, &remote, 0))
 OPERATION(swap, dat_ib_post_cmp_and_swap(rig.ep, 1, 2, &eight, cookie, &remote, 0))
 OPERATION(immed, dat_ib_post_rdma_write_immed(rig.ep, 1, &eight, cookie, &remote, 3, 0))
-OPERATION(bind, dat_rmr_bind(rmr, lmr, &eight, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA, rig.ep,
-			     (DAT_RMR_COOKIE){ 0 }, 0, &(DAT_RMR_CONTEXT){ 0 }))
+OPERATION(bind, dat_rmr_bind(rmr, lmr, &eight, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA,
+			     rig.ep, (DAT_RMR_COOKIE){ 0 }, 0, &(DAT_RMR_CONTEXT){ 0 }))
 
 /* A column for each state: '+' it works, '-' the error of the state. */
 static const struct {
@@ -195,32 +221,32 @@ static const struct {
 	char cells[COUNT(states) + 1];
 } operations[] = {
 	/* U R PP TP AP CP C DP D */
-	{ "ep_query", do_query,			"+++++++++" },
-	{ "ep_get_status", do_status,		"+++++++++" },
-	{ "ep_recv_query", do_recv_query,	"+++++++++" },
-	{ "ep_set_watermark", do_watermark,	"+++++++++" },
-	{ "modify PZ", do_modify_pz,		"+--+-----" },
-	{ "modify EVD", do_modify_evd,		"++++-----" },
-	{ "modify read depth", do_modify_depth,	"++++-----" },
+	{ "ep_query", do_query, "+++++++++" },
+	{ "ep_get_status", do_status, "+++++++++" },
+	{ "ep_recv_query", do_recv_query, "+++++++++" },
+	{ "ep_set_watermark", do_watermark, "+++++++++" },
+	{ "modify PZ", do_modify_pz, "+--+-----" },
+	{ "modify EVD", do_modify_evd, "++++-----" },
+	{ "modify read depth", do_modify_depth, "++++-----" },
 	{ "modify transport", do_modify_transport, "+--------" },
 	{ "modify provider", do_modify_provider, "+--------" },
-	{ "ep_connect", do_connect,		"+--------" },
-	{ "ep_dup_connect", do_dup,		"+--------" },
-	{ "dup_connect of it", do_dup_of,	"------+--" },
-	{ "rsp_create", do_reserve,		"+--------" },
-	{ "cr_accept", do_accept,		"+--------" },
-	{ "disconnect abruptly", do_abrupt,	"----+++++" },
-	{ "disconnect gracefully", do_graceful,	"----+++++" },
-	{ "ep_reset", do_reset,			"+-------+" },
-	{ "ep_free", do_free,			"+---+++++" },
-	{ "post_recv", do_recv,			"+++++++++" },
-	{ "post_send", do_send,			"------+-+" },
-	{ "post_rdma_read", do_read,		"------+-+" },
-	{ "post_rdma_write", do_write,		"------+-+" },
-	{ "fetch_and_add", do_add,		"------+-+" },
-	{ "cmp_and_swap", do_swap,		"------+-+" },
-	{ "rdma_write_immed", do_immed,		"------+-+" },
-	{ "rmr_bind", do_bind,			"------+-+" },
+	{ "ep_connect", do_connect, "+--------" },
+	{ "ep_dup_connect", do_dup, "+--------" },
+	{ "dup_connect of it", do_dup_of, "------+--" },
+	{ "rsp_create", do_reserve, "+--------" },
+	{ "cr_accept", do_accept, "+--------" },
+	{ "disconnect abruptly", do_abrupt, "----+++++" },
+	{ "disconnect gracefully", do_graceful, "----+++++" },
+	{ "ep_reset", do_reset, "+-------+" },
+	{ "ep_free", do_free, "+---+++++" },
+	{ "post_recv", do_recv, "+++++++++" },
+	{ "post_send", do_send, "------+-+" },
+	{ "post_rdma_read", do_read, "------+-+" },
+	{ "post_rdma_write", do_write, "------+-+" },
+	{ "fetch_and_add", do_add, "------+-+" },
+	{ "cmp_and_swap", do_swap, "------+-+" },
+	{ "rdma_write_immed", do_immed, "------+-+" },
+	{ "rmr_bind", do_bind, "------+-+" },
 };
 
 static void cell(size_t operation, size_t state)
@@ -237,8 +263,8 @@ static void cell(size_t operation, size_t state)
 		expected = states[state].error;
 	status = operations[operation].call();
 	if (status != expected)
-		printf("%s in %s: 0x%x, expected 0x%x\n", operations[operation].name, states[state].name,
-		       status, expected);
+		printf("%s in %s: 0x%x, expected 0x%x\n", operations[operation].name,
+		       states[state].name, status, expected);
 	CU_ASSERT_EQUAL(status, expected);
 	/* what is refused leaves the state */
 	if (wanted != '+') {

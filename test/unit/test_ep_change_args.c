@@ -4,7 +4,8 @@
 
 #define ATTR(field) DAT_EP_FIELD_EP_ATTR_##field
 
-static DAT_EP_HANDLE other, deaf, without_pz;	/* connected, or for what only others allow; no connect EVD; no PZ */
+/* connected, or for what only others allow; no connect EVD; no PZ */
+static DAT_EP_HANDLE other, deaf, without_pz;
 
 /* ---- what the endpoints were before a call ---- */
 
@@ -38,12 +39,12 @@ static void open_all(void)
 	struct rig rig;
 
 	things_open();
-	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd, &attr,
-			   &other));
-	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, DAT_HANDLE_NULL,
-			   &attr, &deaf));
-	MUST(dat_ep_create(things.ia, DAT_HANDLE_NULL, things.rig.recv, things.rig.request, things.evd,
-			   &attr, &without_pz));
+	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd,
+			   &attr, &other));
+	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request,
+			   DAT_HANDLE_NULL, &attr, &deaf));
+	MUST(dat_ep_create(things.ia, DAT_HANDLE_NULL, things.rig.recv, things.rig.request,
+			   things.evd, &attr, &without_pz));
 	rig = things.rig;
 	rig.ep = other;
 	rig_connect(&rig);
@@ -80,7 +81,9 @@ static void modify_good(void *args)
 {
 	struct modify_args *a = args;
 
-	*a = (struct modify_args){ .ep = things.ep, .mask = ATTR(MAX_MESSAGE_SIZE), .param = &a->value };
+	*a = (struct modify_args){ .ep = things.ep,
+				   .mask = ATTR(MAX_MESSAGE_SIZE),
+				   .param = &a->value };
 	OK(dat_ep_query(things.ep, DAT_EP_FIELD_ALL, &a->value));
 	a->value.ep_attr.max_message_size = 1000;
 }
@@ -94,7 +97,7 @@ static DAT_RETURN modify_call(void *args)
 }
 
 /* A field that is asked for, with a value. */
-#define FIELD(name, bits, assignment) SPOIL(modify_args, name, (a->mask |= (bits), assignment))
+#define FIELD(name, bits, assignment)  SPOIL(modify_args, name, (a->mask |= (bits), assignment))
 #define SET(name, bit, member, number) FIELD(name, ATTR(bit), a->value.ep_attr.member = (number))
 
 SPOIL(modify_args, mod_bad_ep, a->ep = things.pz)
@@ -115,7 +118,8 @@ FIELD(mod_recv, DAT_EP_FIELD_RECV_EVD_HANDLE, a->value.recv_evd_handle = things.
 FIELD(mod_request, DAT_EP_FIELD_REQUEST_EVD_HANDLE, a->value.request_evd_handle = things.evd)
 FIELD(mod_connect, DAT_EP_FIELD_CONNECT_EVD_HANDLE, a->value.connect_evd_handle = things.software)
 FIELD(mod_no_recv, DAT_EP_FIELD_RECV_EVD_HANDLE, a->value.recv_evd_handle = DAT_HANDLE_NULL)
-FIELD(mod_no_request, DAT_EP_FIELD_REQUEST_EVD_HANDLE, a->value.request_evd_handle = DAT_HANDLE_NULL)
+FIELD(mod_no_request, DAT_EP_FIELD_REQUEST_EVD_HANDLE,
+      a->value.request_evd_handle = DAT_HANDLE_NULL)
 SET(mod_type, SERVICE_TYPE, service_type, (DAT_SERVICE_TYPE)77)
 SET(mod_message, MAX_MESSAGE_SIZE, max_message_size, (DAT_VLEN)FAKE_MAX_MESSAGE + 1)
 SET(mod_rdma, MAX_RDMA_SIZE, max_rdma_size, (DAT_VLEN)FAKE_MAX_MESSAGE + 1)
@@ -132,45 +136,75 @@ SET(mod_write_iov, MAX_RDMA_WRITE_IOV, max_rdma_write_iov, FAKE_MAX_SGE + 1)
 SET(mod_transport, NUM_TRANSPORT_ATTR, ep_transport_specific_count, 1)
 SET(mod_provider, NUM_PROVIDER_ATTR, ep_provider_specific_count, -1)
 SET(mod_recv_flags, RECV_COMPLETION_FLAGS, recv_completion_flags, DAT_COMPLETION_SUPPRESS_FLAG)
-SET(mod_request_flags, REQUEST_COMPLETION_FLAGS, request_completion_flags, (DAT_COMPLETION_FLAGS)0x20)
+SET(mod_request_flags, REQUEST_COMPLETION_FLAGS, request_completion_flags,
+    (DAT_COMPLETION_FLAGS)0x20)
 SET(mod_two_flags, RECV_COMPLETION_FLAGS, recv_completion_flags,
     (DAT_COMPLETION_FLAGS)(DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG))
 SET(mod_disagree, RECV_COMPLETION_FLAGS, recv_completion_flags, DAT_COMPLETION_UNSIGNALLED_FLAG)
 SET(mod_disagree_too, REQUEST_COMPLETION_FLAGS, request_completion_flags,
     DAT_COMPLETION_UNSIGNALLED_FLAG)
 
-#define MASK_ROW(what, spoil) { what, spoil, E(INVALID_PARAMETER, INVALID_ARG2), 2 }
+#define MASK_ROW(what, spoil)                                      \
+	{                                                          \
+		what, spoil, E(INVALID_PARAMETER, INVALID_ARG2), 2 \
+	}
 /* All in the parameters is one argument; each field of it may be wrong beside each other one. */
-#define PARAM_ROW(what, spoil, field) { what, spoil, E(INVALID_PARAMETER, INVALID_ARG3), 10 + (field) }
+#define PARAM_ROW(what, spoil, field)                                         \
+	{                                                                     \
+		what, spoil, E(INVALID_PARAMETER, INVALID_ARG3), 10 + (field) \
+	}
 
 static const struct spoil_row modify_rows[] = {
 	{ "ep", mod_bad_ep, E(INVALID_HANDLE, INVALID_HANDLE_EP), 1 },
 	{ "no parameters", mod_no_param, E(INVALID_PARAMETER, INVALID_ARG3), 3 },
-	MASK_ROW("ia", mod_ia), MASK_ROW("state", mod_state), MASK_ROW("comm", mod_comm),
-	MASK_ROW("local address", mod_local), MASK_ROW("local port", mod_local_port),
-	MASK_ROW("remote address", mod_remote), MASK_ROW("remote port", mod_remote_port),
-	MASK_ROW("srq", mod_srq), MASK_ROW("unknown bit", mod_unknown),
+	MASK_ROW("ia", mod_ia),
+	MASK_ROW("state", mod_state),
+	MASK_ROW("comm", mod_comm),
+	MASK_ROW("local address", mod_local),
+	MASK_ROW("local port", mod_local_port),
+	MASK_ROW("remote address", mod_remote),
+	MASK_ROW("remote port", mod_remote_port),
+	MASK_ROW("srq", mod_srq),
+	MASK_ROW("unknown bit", mod_unknown),
 	{ "reserved", mod_reserved, E(INVALID_STATE, INVALID_STATE_EP_RESERVED), 1 },
 	{ "connected", mod_connected, E(INVALID_STATE, INVALID_STATE_EP_CONNECTED), 1 },
-	PARAM_ROW("pz", mod_pz, 1), PARAM_ROW("recv evd", mod_recv, 2),
-	PARAM_ROW("request evd", mod_request, 3), PARAM_ROW("connect evd", mod_connect, 4),
-	PARAM_ROW("no recv evd", mod_no_recv, 2), PARAM_ROW("no request evd", mod_no_request, 3),
-	PARAM_ROW("type", mod_type, 5), PARAM_ROW("message size", mod_message, 6),
-	PARAM_ROW("rdma size", mod_rdma, 7), PARAM_ROW("qos", mod_qos, 8),
-	PARAM_ROW("recv dtos", mod_recv_dtos, 9), PARAM_ROW("request dtos", mod_request_dtos, 10),
-	PARAM_ROW("recv iov", mod_recv_iov, 11), PARAM_ROW("request iov", mod_request_iov, 12),
-	PARAM_ROW("read in", mod_read_in, 13), PARAM_ROW("read out", mod_read_out, 14),
-	PARAM_ROW("soft watermark", mod_soft, 15), PARAM_ROW("read iov", mod_read_iov, 16),
-	PARAM_ROW("write iov", mod_write_iov, 17), PARAM_ROW("transport", mod_transport, 18),
-	PARAM_ROW("provider", mod_provider, 19), PARAM_ROW("recv flags", mod_recv_flags, 20),
-	PARAM_ROW("request flags", mod_request_flags, 21), PARAM_ROW("two flags", mod_two_flags, 20),
-	PARAM_ROW("disagreement", mod_disagree, 20), PARAM_ROW("disagreement too", mod_disagree_too, 21),
+	PARAM_ROW("pz", mod_pz, 1),
+	PARAM_ROW("recv evd", mod_recv, 2),
+	PARAM_ROW("request evd", mod_request, 3),
+	PARAM_ROW("connect evd", mod_connect, 4),
+	PARAM_ROW("no recv evd", mod_no_recv, 2),
+	PARAM_ROW("no request evd", mod_no_request, 3),
+	PARAM_ROW("type", mod_type, 5),
+	PARAM_ROW("message size", mod_message, 6),
+	PARAM_ROW("rdma size", mod_rdma, 7),
+	PARAM_ROW("qos", mod_qos, 8),
+	PARAM_ROW("recv dtos", mod_recv_dtos, 9),
+	PARAM_ROW("request dtos", mod_request_dtos, 10),
+	PARAM_ROW("recv iov", mod_recv_iov, 11),
+	PARAM_ROW("request iov", mod_request_iov, 12),
+	PARAM_ROW("read in", mod_read_in, 13),
+	PARAM_ROW("read out", mod_read_out, 14),
+	PARAM_ROW("soft watermark", mod_soft, 15),
+	PARAM_ROW("read iov", mod_read_iov, 16),
+	PARAM_ROW("write iov", mod_write_iov, 17),
+	PARAM_ROW("transport", mod_transport, 18),
+	PARAM_ROW("provider", mod_provider, 19),
+	PARAM_ROW("recv flags", mod_recv_flags, 20),
+	PARAM_ROW("request flags", mod_request_flags, 21),
+	PARAM_ROW("two flags", mod_two_flags, 20),
+	PARAM_ROW("disagreement", mod_disagree, 20),
+	PARAM_ROW("disagreement too", mod_disagree_too, 21),
 };
 
-static const struct spoil_call modify = { "dat_ep_modify", sizeof(struct modify_args), modify_good,
-					  modify_call, NULL, modify_rows, COUNT(modify_rows) };
+static const struct spoil_call modify = {
+	"dat_ep_modify", sizeof(struct modify_args), modify_good, modify_call, NULL,
+	modify_rows,	 COUNT(modify_rows)
+};
 
-static void test_modify(void) { run(&modify); }
+static void test_modify(void)
+{
+	run(&modify);
+}
 
 /* ---- dat_ep_dup_connect ---- */
 
@@ -184,7 +218,8 @@ struct dup_args {
 
 static void dup_good(void *args)
 {
-	*(struct dup_args *)args = (struct dup_args){ .ep = things.ep, .like = other,
+	*(struct dup_args *)args = (struct dup_args){ .ep = things.ep,
+						      .like = other,
 						      .timeout = DAT_TIMEOUT_INFINITE };
 }
 
@@ -232,10 +267,15 @@ static const struct spoil_row dup_rows[] = {
 	{ "the template itself", dup_itself, E(INVALID_STATE, INVALID_STATE_EP_CONNECTED), 1 },
 };
 
-static const struct spoil_call duplicate = { "dat_ep_dup_connect", sizeof(struct dup_args), dup_good, dup_call,
-				       dup_undo, dup_rows, COUNT(dup_rows) };
+static const struct spoil_call duplicate = {
+	"dat_ep_dup_connect", sizeof(struct dup_args), dup_good, dup_call, dup_undo, dup_rows,
+	COUNT(dup_rows)
+};
 
-static void test_dup_connect(void) { run(&duplicate); }
+static void test_dup_connect(void)
+{
+	run(&duplicate);
+}
 
 /* ---- dat_ep_disconnect, dat_ep_set_watermark ---- */
 
@@ -248,8 +288,9 @@ struct end_args {
 /* As long as nothing is wrong the endpoint is at its end, where this has no effect. */
 static void end_good(void *args)
 {
-	*(struct end_args *)args = (struct end_args){ things.ep, DAT_CLOSE_ABRUPT_FLAG,
-						      DAT_WATERMARK_INFINITE, DAT_WATERMARK_INFINITE };
+	*(struct end_args *)args =
+		(struct end_args){ things.ep, DAT_CLOSE_ABRUPT_FLAG, DAT_WATERMARK_INFINITE,
+				   DAT_WATERMARK_INFINITE };
 }
 
 static DAT_RETURN disconnect_call(void *args)
@@ -294,11 +335,14 @@ static const struct spoil_row watermark_rows[] = {
 	{ "a hard one", end_hard_set, E0(MODEL_NOT_SUPPORTED), 3 },
 };
 
-static const struct spoil_call disconnect = { "dat_ep_disconnect", sizeof(struct end_args), end_good,
-					      disconnect_call, NULL, disconnect_rows,
-					      COUNT(disconnect_rows) };
-static const struct spoil_call watermark = { "dat_ep_set_watermark", sizeof(struct end_args), end_good,
-					     watermark_call, NULL, watermark_rows, COUNT(watermark_rows) };
+static const struct spoil_call disconnect = {
+	"dat_ep_disconnect", sizeof(struct end_args), end_good, disconnect_call, NULL,
+	disconnect_rows,     COUNT(disconnect_rows)
+};
+static const struct spoil_call watermark = {
+	"dat_ep_set_watermark", sizeof(struct end_args), end_good, watermark_call, NULL,
+	watermark_rows,		COUNT(watermark_rows)
+};
 
 static void test_disconnect(void)
 {
@@ -312,7 +356,10 @@ static void test_disconnect(void)
 	close_all();
 }
 
-static void test_set_watermark(void) { run(&watermark); }
+static void test_set_watermark(void)
+{
+	run(&watermark);
+}
 
 static const struct unit_test tests[] = {
 	{ "ep 6.4: modify, each row and pair of rows", test_modify },

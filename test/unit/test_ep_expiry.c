@@ -2,7 +2,7 @@
 /* What an endpoint does when a time is over; the clock is the test's. */
 #include "test/unit/rig.h"
 
-static _Atomic long long ahead;		/* nanoseconds */
+static _Atomic long long ahead; /* nanoseconds */
 
 int __real_clock_gettime(clockid_t id, struct timespec *now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *now);
@@ -70,7 +70,7 @@ static void test_graceful(void)
 	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	pass(4900);
 	CU_ASSERT_FALSE(fake.qp->error);
-	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG));	/* no effect */
+	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG)); /* no effect */
 	pass(100);
 	/* the request has had its time; now the peer is told */
 	CU_ASSERT_TRUE(fake.qp->error);
@@ -109,11 +109,12 @@ static void test_connect_timeout(void)
 	expect_nothing(rig.conn);
 	pass(100);
 	expect_only(rig.conn, DAT_CONNECTION_EVENT_TIMED_OUT);
-	CU_ASSERT_EQUAL(fake.conns, 0);		/* a late answer connects nothing */
+	CU_ASSERT_EQUAL(fake.conns, 0); /* a late answer connects nothing */
 	MUST(dat_ep_reset(rig.ep));
 	rig_connect(&rig);
 	pass(10000);
-	expect_nothing(rig.conn);		/* the time of the first attempt is not that of the second */
+	/* the time of the first attempt is not that of the second */
+	expect_nothing(rig.conn);
 	rig_close(&rig);
 }
 
@@ -132,7 +133,7 @@ static void test_unread_failure(void)
 	rig_connect(&rig);
 	MUST(rig_send(&rig, 1, 0));
 	pass(4000);
-	expect_nothing(rig.conn);		/* it may take as long as it likes */
+	expect_nothing(rig.conn); /* it may take as long as it likes */
 	fail_request(&rig, fake.last.wr_id);
 	pass(2000);
 	expect_only(rig.conn, DAT_CONNECTION_EVENT_BROKEN);
@@ -160,13 +161,13 @@ static void test_unread_failure_behind(void)
 		MUST(rig_send(&rig, i, 0));
 		rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
 		if (i % RIG_QLEN == RIG_QLEN - 1)
-			pass(4000);		/* into the EVD, and the next have room in the QP */
+			pass(4000); /* into the EVD, and the next have room in the QP */
 	}
 	pass(4000);
 	MUST(rig_send(&rig, i, 0));
 	fail_request(&rig, fake.last.wr_id);
 	pass(4000);
-	expect_nothing(rig.conn);		/* as far as the device tells, it goes on */
+	expect_nothing(rig.conn); /* as far as the device tells, it goes on */
 	fake.qp->error = true;
 	pass(2000);
 	expect_only(rig.conn, DAT_CONNECTION_EVENT_BROKEN);
@@ -220,8 +221,8 @@ static void noticed_end(struct noticed *n)
 	DAT_EP_ATTR attr = { .max_request_dtos = 4, .max_request_iov = 1 };
 	struct rig *rig = &n->rig;
 
-	MUST(dat_ep_create_with_srq(rig->ia, rig->pz, rig->recv, rig->request, rig->conn, n->srq, &attr,
-				    &rig->ep));
+	MUST(dat_ep_create_with_srq(rig->ia, rig->pz, rig->recv, rig->request, rig->conn, n->srq,
+				    &attr, &rig->ep));
 	rig_connect(rig);
 	fake.upcalls.conn(fake.conn->owner, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
 	expect_only(rig->conn, DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -258,7 +259,7 @@ static void test_notice(void)
 	expect_nothing(n.rig.async);
 	pass(100);
 	expect_notice(&n.rig);
-	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_LAST_WQE, n.rig.ep);	/* too late */
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_LAST_WQE, n.rig.ep); /* too late */
 	pass(1000);
 	expect_nothing(n.rig.async);
 	noticed_free_ep(&n);

@@ -17,10 +17,15 @@ static DAT_EP_PARAM param_of(DAT_EP_HANDLE ep)
 static void test_arguments(void)
 {
 	static const DAT_EP_PARAM_MASK never[] = {
-		DAT_EP_FIELD_IA_HANDLE, DAT_EP_FIELD_EP_STATE, DAT_EP_FIELD_COMM,
-		DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR, DAT_EP_FIELD_LOCAL_PORT_QUAL,
-		DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR, DAT_EP_FIELD_REMOTE_PORT_QUAL,
-		DAT_EP_FIELD_SRQ_HANDLE, DAT_EP_FIELD_ALL + 1,
+		DAT_EP_FIELD_IA_HANDLE,
+		DAT_EP_FIELD_EP_STATE,
+		DAT_EP_FIELD_COMM,
+		DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR,
+		DAT_EP_FIELD_LOCAL_PORT_QUAL,
+		DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR,
+		DAT_EP_FIELD_REMOTE_PORT_QUAL,
+		DAT_EP_FIELD_SRQ_HANDLE,
+		DAT_EP_FIELD_ALL + 1,
 	};
 	DAT_EP_PARAM param;
 	size_t i;
@@ -34,9 +39,11 @@ static void test_arguments(void)
 	OK(dat_ep_modify(a.ep, 0, &param));
 	/* what a query answers can be given back, and changes nothing */
 	post_recvs(&a, 2);
-	OK(dat_ep_modify(a.ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-			 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
-			 ATTR(ALL), &param));
+	OK(dat_ep_modify(a.ep,
+			 DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+				 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
+				 ATTR(ALL),
+			 &param));
 	expect_quiet(a.recv);
 	teardown();
 }
@@ -50,11 +57,9 @@ static void test_handles(void)
 	setup();
 	env_open(&other);
 	param.pz_handle = other.pz;
-	IS(dat_ep_modify(a.ep, DAT_EP_FIELD_PZ_HANDLE, &param),
-	   E(INVALID_PARAMETER, INVALID_ARG3));
+	IS(dat_ep_modify(a.ep, DAT_EP_FIELD_PZ_HANDLE, &param), E(INVALID_PARAMETER, INVALID_ARG3));
 	param.pz_handle = a.conn;
-	IS(dat_ep_modify(a.ep, DAT_EP_FIELD_PZ_HANDLE, &param),
-	   E(INVALID_PARAMETER, INVALID_ARG3));
+	IS(dat_ep_modify(a.ep, DAT_EP_FIELD_PZ_HANDLE, &param), E(INVALID_PARAMETER, INVALID_ARG3));
 	param.recv_evd_handle = param.request_evd_handle = a.conn;
 	param.connect_evd_handle = a.recv;
 	IS(dat_ep_modify(a.ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param),
@@ -112,10 +117,13 @@ static void test_attributes(void)
 	IS(set_attr(a.ep, ATTR(SERVICE_TYPE), ud), E0(MODEL_NOT_SUPPORTED));
 	after = param_of(a.ep).ep_attr;
 	CU_ASSERT_EQUAL(memcmp(&before, &after, sizeof(before)), 0);
-	OK(set_attr(a.ep, ATTR(MAX_MESSAGE_SIZE) | ATTR(MAX_RDMA_SIZE) | ATTR(MAX_RDMA_READ_IN) |
-		    ATTR(MAX_RDMA_READ_OUT) | ATTR(SRQ_SOFT_HW),
-		    (DAT_EP_ATTR){ .max_message_size = 1000, .max_rdma_size = 2000,
-				   .max_rdma_read_in = 2, .max_rdma_read_out = 1 }));
+	OK(set_attr(a.ep,
+		    ATTR(MAX_MESSAGE_SIZE) | ATTR(MAX_RDMA_SIZE) | ATTR(MAX_RDMA_READ_IN) |
+			    ATTR(MAX_RDMA_READ_OUT) | ATTR(SRQ_SOFT_HW),
+		    (DAT_EP_ATTR){ .max_message_size = 1000,
+				   .max_rdma_size = 2000,
+				   .max_rdma_read_in = 2,
+				   .max_rdma_read_out = 1 }));
 	after = param_of(a.ep).ep_attr;
 	CU_ASSERT_EQUAL(after.max_message_size, 1000);
 	CU_ASSERT_EQUAL(after.max_rdma_size, 2000);
@@ -163,8 +171,10 @@ static void test_evds(void)
 	a.recv = param.recv_evd_handle = evd_open(&env, 8, DAT_EVD_DTO_FLAG);
 	a.request = param.request_evd_handle = evd_open(&env, 8, DAT_EVD_DTO_FLAG);
 	a.conn = param.connect_evd_handle = evd_open(&env, 8, DAT_EVD_CONNECTION_FLAG);
-	OK(dat_ep_modify(a.ep, DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE |
-			 DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	OK(dat_ep_modify(a.ep,
+			 DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+				 DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+			 &param));
 	expect_dto(recv, a.ep, 0, DAT_DTO_ERR_FLUSHED);
 	expect_dto(recv, a.ep, 1, DAT_DTO_ERR_FLUSHED);
 	evd_close(recv);
@@ -210,8 +220,7 @@ static void test_pz(void)
 
 static void test_flags(void)
 {
-	const DAT_EP_PARAM_MASK both =
-		ATTR(RECV_COMPLETION_FLAGS) | ATTR(REQUEST_COMPLETION_FLAGS);
+	const DAT_EP_PARAM_MASK both = ATTR(RECV_COMPLETION_FLAGS) | ATTR(REQUEST_COMPLETION_FLAGS);
 	DAT_EP_ATTR unsignalled = {
 		.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG,
 		.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG,

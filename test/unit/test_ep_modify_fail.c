@@ -25,9 +25,12 @@ static void test_no_qp(void)
 	param.ep_attr.max_recv_dtos = 20;
 	param.ep_attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	fake.refuse = E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY);
-	IS(dat_ep_modify(rig.ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-			 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
-			 DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS, &param),
+	IS(dat_ep_modify(rig.ep,
+			 DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+				 DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+				 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				 DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS,
+			 &param),
 	   E(INSUFFICIENT_RESOURCES, RESOURCE_TEP));
 	MUST(dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &after));
 	CU_ASSERT_EQUAL(memcmp(&before, &after, sizeof(before)), 0);
@@ -57,8 +60,10 @@ static void test_order(void)
 	param.ep_attr.max_recv_dtos = 20;
 	param.ep_attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	fake.refuse = E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY);
-	IS(dat_ep_modify(rig.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
-			 DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS, &param),
+	IS(dat_ep_modify(rig.ep,
+			 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				 DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS,
+			 &param),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
 	CU_ASSERT_NOT_EQUAL(fake.refuse, DAT_SUCCESS);
 	fake.refuse = DAT_SUCCESS;

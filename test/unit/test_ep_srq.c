@@ -13,7 +13,7 @@ static DAT_RETURN create(const DAT_EP_ATTR *attr)
 	if (status == DAT_SUCCESS) {
 		OK(dat_ep_free(ep));
 	} else {
-		CU_ASSERT_PTR_EQUAL(ep, env.pz);	/* untouched */
+		CU_ASSERT_PTR_EQUAL(ep, env.pz); /* untouched */
 	}
 	return status;
 }
@@ -61,7 +61,7 @@ static void test_attributes(void)
 	DAT_EP_HANDLE ep;
 
 	setup();
-	attr.max_recv_dtos = 100000000;	/* R24: it sizes nothing */
+	attr.max_recv_dtos = 100000000; /* R24: it sizes nothing */
 	attr.max_recv_iov = 100000000;	/* R29: ignored */
 	attr.max_rdma_read_in = 1;
 	attr.max_rdma_read_out = 2;

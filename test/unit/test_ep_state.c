@@ -5,7 +5,7 @@
 
 #define STATES (DAT_EP_STATE_CONNECTED_MULTI_PATH + 1)
 #define EVENTS (EP_RESET + 1)
-#define NONE (-1)
+#define NONE   (-1)
 
 #define U  DAT_EP_STATE_UNCONNECTED
 #define R  DAT_EP_STATE_RESERVED
@@ -21,36 +21,22 @@
 static int expected(int now, int event)
 {
 	switch (event) {
-	case EP_CONNECT:
-		return now == U ? (int)AP : NONE;
-	case EP_CONNECT_REFUSED:
-		return now == AP ? (int)U : NONE;
-	case EP_RESERVE:
-		return now == U ? (int)R : NONE;
-	case EP_UNRESERVE:
-		return now == R ? (int)U : NONE;
-	case EP_REQUEST:
-		return now == R ? (int)PP : NONE;
-	case EP_ACCEPT:
-		return now == U || now == PP || now == TP ? (int)CP : NONE;
-	case EP_ACCEPT_REFUSED:
-		return now == CP ? (int)U : NONE;
-	case EP_REJECT:
-		return now == PP || now == TP ? (int)U : NONE;
-	case EP_TENTATIVE:
-		return now == U ? (int)TP : NONE;
-	case EP_REQUEST_LOST:
-		return now == PP ? (int)R : now == TP ? (int)U : NONE;
-	case EP_ESTABLISHED:
-		return now == AP || now == CP ? (int)C : NONE;
-	case EP_DISCONNECT:
-		return now == C ? (int)DP : NONE;
+	case EP_CONNECT: return now == U ? (int)AP : NONE;
+	case EP_CONNECT_REFUSED: return now == AP ? (int)U : NONE;
+	case EP_RESERVE: return now == U ? (int)R : NONE;
+	case EP_UNRESERVE: return now == R ? (int)U : NONE;
+	case EP_REQUEST: return now == R ? (int)PP : NONE;
+	case EP_ACCEPT: return now == U || now == PP || now == TP ? (int)CP : NONE;
+	case EP_ACCEPT_REFUSED: return now == CP ? (int)U : NONE;
+	case EP_REJECT: return now == PP || now == TP ? (int)U : NONE;
+	case EP_TENTATIVE: return now == U ? (int)TP : NONE;
+	case EP_REQUEST_LOST: return now == PP ? (int)R : now == TP ? (int)U : NONE;
+	case EP_ESTABLISHED: return now == AP || now == CP ? (int)C : NONE;
+	case EP_DISCONNECT: return now == C ? (int)DP : NONE;
 	case EP_ENDED:
 		return now == AP || now == CP || now == C || now == DP || now == PP ? (int)D : NONE;
-	case EP_RESET:
-		return now == U || now == D ? (int)U : NONE;
-	default:
-		return NONE;
+	case EP_RESET: return now == U || now == D ? (int)U : NONE;
+	default: return NONE;
 	}
 }
 
@@ -86,19 +72,22 @@ static void test_subtypes(void)
 		DAT_EP_STATE state;
 		DAT_RETURN_SUBTYPE subtype;
 	} rows[] = {
-		{ U, DAT_INVALID_STATE_EP_UNCONNECTED }, { R, DAT_INVALID_STATE_EP_RESERVED },
+		{ U, DAT_INVALID_STATE_EP_UNCONNECTED },
+		{ R, DAT_INVALID_STATE_EP_RESERVED },
 		{ PP, DAT_INVALID_STATE_EP_PASSCONNPENDING },
 		{ AP, DAT_INVALID_STATE_EP_ACTCONNPENDING },
-		{ TP, DAT_INVALID_STATE_EP_TENTCONNPENDING }, { C, DAT_INVALID_STATE_EP_CONNECTED },
-		{ DP, DAT_INVALID_STATE_EP_DISCPENDING }, { D, DAT_INVALID_STATE_EP_DISCONNECTED },
+		{ TP, DAT_INVALID_STATE_EP_TENTCONNPENDING },
+		{ C, DAT_INVALID_STATE_EP_CONNECTED },
+		{ DP, DAT_INVALID_STATE_EP_DISCPENDING },
+		{ D, DAT_INVALID_STATE_EP_DISCONNECTED },
 		{ CP, DAT_INVALID_STATE_EP_COMPLPENDING },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		CU_ASSERT_EQUAL(
-			ep_state_error(rows[i].state),
-			(DAT_CLASS_ERROR | (DAT_RETURN)DAT_INVALID_STATE | rows[i].subtype));
+		CU_ASSERT_EQUAL(ep_state_error(rows[i].state),
+				(DAT_CLASS_ERROR | (DAT_RETURN)DAT_INVALID_STATE |
+				 rows[i].subtype));
 	CU_ASSERT_EQUAL(DAT_GET_TYPE(ep_state_error(STATES)), DAT_INVALID_STATE);
 }
 

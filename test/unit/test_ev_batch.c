@@ -39,7 +39,7 @@ static void test_dequeue_n(void)
 	rig_connect(&rig);
 	rig_receive(&rig, 0);
 	rig_receive(&rig, 1);
-	MUST(rig_post_se(rig.recv, 2));			/* behind what had completed */
+	MUST(rig_post_se(rig.recv, 2)); /* behind what had completed */
 	for (i = 3; i < 8; i++)
 		rig_receive(&rig, (uint64_t)i);
 	IS(DAT_EVD_PENDING(rig.recv, &n), DAT_SUCCESS);
@@ -51,8 +51,8 @@ static void test_dequeue_n(void)
 	CU_ASSERT_EQUAL(n, 5);
 	for (i = 0; i < 5; i++) {
 		CU_ASSERT_PTR_EQUAL(events[i].evd_handle, rig.recv);
-		CU_ASSERT_TRUE(i == 2 ? events[i].event_number == DAT_SOFTWARE_EVENT :
-					rig_cookie(&events[i]) == (uint64_t)i);
+		CU_ASSERT_TRUE(i == 2 ? events[i].event_number == DAT_SOFTWARE_EVENT
+				      : rig_cookie(&events[i]) == (uint64_t)i);
 	}
 	IS(DAT_EVD_DEQUEUE_N(rig.recv, 5, events, &n), DAT_SUCCESS);
 	CU_ASSERT_EQUAL(n, 3);
@@ -69,7 +69,8 @@ static void test_dequeue_n(void)
 	rig_close(&rig);
 }
 
-static void complete_send(struct rig *rig, uint64_t cookie, DAT_COMPLETION_FLAGS flags, uint32_t status)
+static void complete_send(struct rig *rig, uint64_t cookie, DAT_COMPLETION_FLAGS flags,
+			  uint32_t status)
 {
 	MUST(rig_send(rig, cookie, flags));
 	rig_complete(rig->recv, fake.last.wr_id, status, 0);
@@ -102,7 +103,8 @@ static void test_dequeue_n_of_runs(void)
 	IS(DAT_EVD_DEQUEUE_N(rig.recv, 32, events, &n), DAT_SUCCESS);
 	CU_ASSERT_EQUAL_FATAL(n, sizeof(order) / sizeof(order[0]));
 	for (i = 0; i < n; i++) {
-		const DAT_DTO_COMPLETION_EVENT_DATA *data = &events[i].event_data.dto_completion_event_data;
+		const DAT_DTO_COMPLETION_EVENT_DATA *data =
+			&events[i].event_data.dto_completion_event_data;
 
 		CU_ASSERT_EQUAL(data->user_cookie.as_64, order[i]);
 		CU_ASSERT_PTR_EQUAL(data->ep_handle, rig.ep);
@@ -150,7 +152,7 @@ static void test_pending_of_a_full_queue(void)
 		MUST(rig_post_se(rig.recv, 1));
 	rig_receive(&rig, 1);
 	MUST(DAT_EVD_PENDING(rig.recv, &n));
-	CU_ASSERT_EQUAL(n, RIG_QLEN);			/* or more */
+	CU_ASSERT_EQUAL(n, RIG_QLEN); /* or more */
 	rig_empty(rig.recv, RIG_QLEN + 1);
 	rig_close(&rig);
 }
@@ -158,7 +160,8 @@ static void test_pending_of_a_full_queue(void)
 static const struct unit_test tests[] = {
 	{ "wakeup 4.3, 4.4: every check of batch and count", test_dequeue_n_checks },
 	{ "wakeup 4.3: what as many dequeues would return, in order", test_dequeue_n },
-	{ "wakeup 4.3: runs of one side, of the other, and what is in between", test_dequeue_n_of_runs },
+	{ "wakeup 4.3: runs of one side, of the other, and what is in between",
+	  test_dequeue_n_of_runs },
 	{ "wakeup 4.3: a queue that breaks: events first, then the error",
 	  test_dequeue_n_of_a_broken_queue },
 	{ "wakeup 4.4: the length of the queue means that or more", test_pending_of_a_full_queue },

@@ -96,10 +96,10 @@ static void test_leftover(void)
 	MUST(rig_post_se(rig.recv, 1));
 	MUST(rig_post_se(rig.recv, 2));
 	rig_named(cno, rig.recv);
-	rig_take(rig.recv);			/* one stays */
-	CU_ASSERT_FALSE(rig_readable(fd));	/* the bare descriptor sleeps over it */
+	rig_take(rig.recv);		   /* one stays */
+	CU_ASSERT_FALSE(rig_readable(fd)); /* the bare descriptor sleeps over it */
 	IS(DAT_CNO_ARM(cno, 0), DAT_EV_BUSY);
-	rig_named(cno, rig.recv);		/* and it is found */
+	rig_named(cno, rig.recv); /* and it is found */
 	IS(DAT_CNO_ARM(cno, 0), DAT_EV_BUSY);
 	rig_take(rig.recv);
 	IS(DAT_CNO_ARM(cno, 0), DAT_SUCCESS);
@@ -150,7 +150,7 @@ static void test_scope(void)
 	MUST(rig_post_se(rig.recv, 1));
 	IS(DAT_CNO_ARM(cno, 0), DAT_SUCCESS);
 	CU_ASSERT_FALSE(rig_readable(fd));
-	MUST(dat_evd_enable(rig.recv));		/* covered from now on */
+	MUST(dat_evd_enable(rig.recv)); /* covered from now on */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_empty(rig.recv, 1);
 	/* A waiter is the delivery. */
@@ -185,7 +185,7 @@ static void test_both_descriptors(void)
 	rig_receive(&rig, 1);
 	CU_ASSERT_TRUE(rig_readable(fd));
 	CU_ASSERT_TRUE(rig_readable(evd_fd));
-	rig_named(cno, rig.recv);		/* reads the channel */
+	rig_named(cno, rig.recv); /* reads the channel */
 	CU_ASSERT_TRUE(rig_readable(evd_fd));
 	rig_empty(rig.recv, 1);
 	MUST(DAT_CNO_ARM(cno, 0));
@@ -194,11 +194,11 @@ static void test_both_descriptors(void)
 	CU_ASSERT_FALSE(rig_readable(evd_fd));
 	rig_receive(&rig, 2);
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
-	IS(DAT_EVD_ARM(rig.recv, 0, 2), DAT_SUCCESS);	/* reads the channel */
+	IS(DAT_EVD_ARM(rig.recv, 0, 2), DAT_SUCCESS); /* reads the channel */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_named(cno, rig.recv);
 	rig_empty(rig.recv, 1);
-	MUST(dat_evd_disable(rig.recv));	/* no matter to the EVD's own */
+	MUST(dat_evd_disable(rig.recv)); /* no matter to the EVD's own */
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_FALSE(rig_readable(evd_fd));
 	rig_receive(&rig, 3);
@@ -219,7 +219,7 @@ static void test_solicited(void)
 	IS(DAT_CNO_ARM(cno, DAT_EV_ARM_SOLICITED), DAT_EV_BUSY);
 	rig_empty(rig.recv, 1);
 	MUST(DAT_CNO_ARM(cno, DAT_EV_ARM_SOLICITED));
-	rig_named(cno, NULL);			/* a trigger is for all completions */
+	rig_named(cno, NULL); /* a trigger is for all completions */
 	CU_ASSERT_FALSE(rig_cq(rig.recv)->solicited_only);
 	rig_receive(&rig, 2);
 	rig_named(cno, rig.recv);
@@ -245,7 +245,7 @@ static void test_signal(void)
 	MUST(DAT_CNO_SIGNAL(cno));
 	CU_ASSERT_TRUE(rig_readable(fd));
 	MUST(rig_post_se(rig.recv, 1));
-	rig_named(cno, rig.recv);		/* first what is ready */
+	rig_named(cno, rig.recv); /* first what is ready */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	IS(dat_cno_wait(cno, DAT_TIMEOUT_INFINITE, &evd), DAT_SUCCESS);
 	CU_ASSERT_PTR_NULL(evd);
@@ -300,11 +300,11 @@ static void test_signal_calls_the_agent(void)
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 0);
 	MUST(DAT_CNO_SIGNAL(cno));
-	CU_ASSERT_EQUAL(agent.calls, 0);	/* not in the signalling thread */
+	CU_ASSERT_EQUAL(agent.calls, 0); /* not in the signalling thread */
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 1);
 	CU_ASSERT_PTR_NULL(agent.evd);
-	IS(dat_cno_wait(cno, 0, &evd), DAT_SUCCESS);	/* and for whoever waits */
+	IS(dat_cno_wait(cno, 0, &evd), DAT_SUCCESS); /* and for whoever waits */
 	CU_ASSERT_PTR_NULL(evd);
 	/* A signal that finds no agent is made up for, unless somebody took it. */
 	MUST(DAT_CNO_SIGNAL(cno));
@@ -348,13 +348,15 @@ static void test_abrupt_close_of_what_is_armed(void)
 static const struct unit_test tests[] = {
 	{ "wakeup 5: every check", test_checks },
 	{ "wakeup 5.1: the descriptor of any CNO", test_fd },
-	{ "W3: a leftover: the bare descriptor sleeps over it, arming returns busy", test_leftover },
+	{ "W3: a leftover: the bare descriptor sleeps over it, arming returns busy",
+	  test_leftover },
 	{ "wakeup 5.2: armed, it fires for each kind of news", test_arm_fires },
 	{ "wakeup 5.2: disabled, with a waiter, attached later", test_scope },
 	{ "wakeup 8: EVD and CNO, neither eats the other's wake-up", test_both_descriptors },
 	{ "wakeup 5.2: solicited; a trigger is for all; a device that refuses", test_solicited },
 	{ "wakeup 5.3: a signal, after all that is ready", test_signal },
-	{ "wakeup 5.3: a signal calls the agent, from the event thread", test_signal_calls_the_agent },
+	{ "wakeup 5.3: a signal calls the agent, from the event thread",
+	  test_signal_calls_the_agent },
 	{ "wakeup 8: an IA closes over what is armed", test_abrupt_close_of_what_is_armed },
 };
 

@@ -6,9 +6,9 @@
 static void test_version_and_attributes(void)
 {
 	static const char *const names[] = {
-		"DAT_EVD_GET_FD", "DAT_EVD_ARM", "DAT_EVD_DEQUEUE_N", "DAT_EVD_SIGNAL",
-		"DAT_CNO_GET_FD", "DAT_CNO_ARM", "DAT_CNO_SIGNAL", "DAT_CNO_POLL",
-		"DAT_CNO_POLLFDS", "DAT_TRYWAIT", "DAT_POLL_SET", "DAT_WAIT_MEM",
+		"DAT_EVD_GET_FD",  "DAT_EVD_ARM", "DAT_EVD_DEQUEUE_N", "DAT_EVD_SIGNAL",
+		"DAT_CNO_GET_FD",  "DAT_CNO_ARM", "DAT_CNO_SIGNAL",    "DAT_CNO_POLL",
+		"DAT_CNO_POLLFDS", "DAT_TRYWAIT", "DAT_POLL_SET",      "DAT_WAIT_MEM",
 	};
 	DAT_UINT32 major = 7, minor = 7;
 	unsigned found = 0, extension = 0, i, k;
@@ -26,10 +26,10 @@ static void test_version_and_attributes(void)
 	for (i = 0; i < (unsigned)attr.num_provider_specific_attr; i++) {
 		const DAT_NAMED_ATTR *named = &attr.provider_specific_attr[i];
 
-		extension += !strcmp(named->name, "DAT_EVENT_EXTENSION") &&
-			     !strcmp(named->value, "1.0");
-		extension += !strcmp(named->name, "DAT_WAIT_POLICY") &&
-			     !strcmp(named->value, "block");
+		extension +=
+			!strcmp(named->name, "DAT_EVENT_EXTENSION") && !strcmp(named->value, "1.0");
+		extension +=
+			!strcmp(named->name, "DAT_WAIT_POLICY") && !strcmp(named->value, "block");
 		for (k = 0; k < COUNT(names); k++)
 			found += !strcmp(named->name, names[k]) && !strcmp(named->value, "TRUE");
 	}
@@ -98,7 +98,8 @@ static void test_fd_is_one(void)
 
 		for (i = 0; i < 3; i++) {
 			race[i] = (struct fd_race){ &barrier, evd, -1 };
-			CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, get_fd, &race[i]), 0);
+			CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, get_fd, &race[i]),
+					      0);
 		}
 		for (i = 0; i < 3; i++)
 			CU_ASSERT_EQUAL(pthread_join(threads[i], NULL), 0);
@@ -152,7 +153,7 @@ static void test_arm_checks(void)
 	IS(DAT_EVD_ARM(rig.request, 2, 1), ARG(3));
 	IS(DAT_EVD_ARM(rig.request, 0, 0), ARG(4));
 	IS(DAT_EVD_ARM(rig.request, 0, RIG_QLEN + 1), ARG(4));
-	IS(DAT_EVD_ARM(rig.request, 2, 0), ARG(3));		/* in order */
+	IS(DAT_EVD_ARM(rig.request, 2, 0), ARG(3)); /* in order */
 	IS(DAT_EVD_ARM(rig.recv, 0, 2), E(INVALID_STATE, INVALID_STATE_EVD_CONFIG_NOTIFY));
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
 	MUST(dat_evd_set_unwaitable(rig.request));
@@ -163,7 +164,7 @@ static void test_arm_checks(void)
 	MUST(DAT_EVD_SIGNAL(rig.request));
 	IS(evd_sleep_end(&sleeper), DAT_INTERRUPTED_CALL);
 	fake.refuse = E0(INTERNAL_ERROR);
-	IS(DAT_EVD_ARM(rig.conn, 0, 1), DAT_SUCCESS);		/* without a CQ */
+	IS(DAT_EVD_ARM(rig.conn, 0, 1), DAT_SUCCESS); /* without a CQ */
 	fake.refuse = DAT_SUCCESS;
 	MUST(dat_ep_free(rig.ep));
 	rig.ep = DAT_HANDLE_NULL;
@@ -190,28 +191,28 @@ static void test_arm_fires(void)
 	fd = rig_evd_fd(rig.recv);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_FALSE(rig_readable(fd));
-	rig_receive(&rig, 1);					/* a completion */
+	rig_receive(&rig, 1); /* a completion */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
 	rig_empty(rig.recv, 1);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_FALSE(rig_readable(fd));
-	MUST(rig_post_se(rig.recv, 1));				/* a software event */
+	MUST(rig_post_se(rig.recv, 1)); /* a software event */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_empty(rig.recv, 1);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_FALSE(rig_readable(fd));
-	MUST(DAT_EVD_SIGNAL(rig.recv));				/* a signal */
+	MUST(DAT_EVD_SIGNAL(rig.recv)); /* a signal */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_FALSE(rig_readable(fd));
-	MUST(dat_evd_set_unwaitable(rig.recv));			/* unwaitable */
+	MUST(dat_evd_set_unwaitable(rig.recv)); /* unwaitable */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	MUST(dat_evd_clear_unwaitable(rig.recv));
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_FALSE(rig_readable(fd));
-	rig_close(&rig);					/* armed */
+	rig_close(&rig); /* armed */
 }
 
 /* An armed CQ at rest is asked for nothing more; one that fired is armed anew. */
@@ -251,7 +252,7 @@ static void test_late_event(void)
 	fd = rig_evd_fd(rig.recv);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	rig_cq(rig.recv)->armed = false;
-	rig_receive(&rig, 1);				/* the event is under way */
+	rig_receive(&rig, 1); /* the event is under way */
 	rig_empty(rig.recv, 1);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
@@ -280,10 +281,10 @@ static void test_solicited(void)
 	plain.wr_id = fake.last.wr_id;
 	fake_complete(rig_cq(rig.recv), &plain, false);
 	CU_ASSERT_FALSE(rig_readable(fd));
-	IS(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1), DAT_EV_BUSY);	/* each counts */
+	IS(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1), DAT_EV_BUSY); /* each counts */
 	rig_empty(rig.recv, 1);
 	MUST(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1));
-	MUST(rig_post_se(rig.recv, 1));			/* what is no completion always notifies */
+	MUST(rig_post_se(rig.recv, 1)); /* what is no completion always notifies */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_empty(rig.recv, 1);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
@@ -350,7 +351,7 @@ static void test_arm_survives_resize(void)
 	rig_connect(&rig);
 	fd = rig_evd_fd(rig.recv);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
-	rig_cq(rig.recv)->armed = false;		/* a device that forgets it */
+	rig_cq(rig.recv)->armed = false; /* a device that forgets it */
 	MUST(dat_evd_resize(rig.recv, 200));
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
 	rig_receive(&rig, 1);

@@ -21,8 +21,7 @@ static void test_checks(void)
 	IS(DAT_WAIT_MEM(rig.recv, &word, 1, 1, 0), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
 	MUST(dat_evd_set_unwaitable(rig.recv));
 	IS(evd_sleep_end(&sleeper), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
-	IS(DAT_WAIT_MEM(rig.recv, &word, 1, 1, 0),
-	   E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	IS(DAT_WAIT_MEM(rig.recv, &word, 1, 1, 0), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
 	rig_close(&rig);
 }
 
@@ -34,9 +33,9 @@ static void test_changed_before(void)
 	word = 0x100;
 	IS(DAT_WAIT_MEM(rig.ia, &word, ~0ull, 0, DAT_TIMEOUT_INFINITE), DAT_SUCCESS);
 	IS(DAT_WAIT_MEM(rig.ia, &word, ~0ull, 0, 0), DAT_SUCCESS);
-	IS(DAT_WAIT_MEM(rig.ia, &word, 0xff, 0, 0), DAT_TIMEOUT_EXPIRED);	/* not those bits */
+	IS(DAT_WAIT_MEM(rig.ia, &word, 0xff, 0, 0), DAT_TIMEOUT_EXPIRED); /* not those bits */
 	MUST(rig_post_se(rig.recv, 1));
-	IS(DAT_WAIT_MEM(rig.recv, &word, ~0ull, 0, 0), DAT_SUCCESS);	/* memory first */
+	IS(DAT_WAIT_MEM(rig.recv, &word, ~0ull, 0, 0), DAT_SUCCESS); /* memory first */
 	rig_empty(rig.recv, 1);
 	rig_close(&rig);
 }
@@ -138,7 +137,7 @@ static void test_changed_during(void)
 		wait_start(&w[0], rig.ia);
 		wait_start(&w[1], rig.recv);
 		wait_start(&w[2], cno);
-		__atomic_store_n(&word, 0x207, __ATOMIC_SEQ_CST);	/* not in the mask */
+		__atomic_store_n(&word, 0x207, __ATOMIC_SEQ_CST); /* not in the mask */
 		payload = 4711;
 		__atomic_store_n(&word, 0x208, __ATOMIC_RELEASE);
 		for (i = 0; i < COUNT(w); i++) {
@@ -163,12 +162,12 @@ static void test_event_meanwhile(void)
 	wait_start(&w, rig.recv);
 	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
 	IS(wait_end(&w), DAT_EV_BUSY);
-	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_EV_BUSY);	/* nothing was dequeued */
+	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_EV_BUSY); /* nothing was dequeued */
 	rig_empty(rig.recv, 1);
 	wait_start(&w, rig.recv);
 	MUST(DAT_EVD_SIGNAL(rig.recv));
 	IS(wait_end(&w), DAT_EV_BUSY);
-	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_TIMEOUT_EXPIRED);	/* used up */
+	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_TIMEOUT_EXPIRED); /* used up */
 	MUST(dat_evd_modify_cno(rig.recv, cno));
 	wait_start(&w, cno);
 	MUST(rig_post_se(rig.recv, 1));
@@ -281,14 +280,14 @@ static void test_trywait(void)
 	CU_ASSERT_EQUAL(busy, 77);
 	IS(DAT_TRYWAIT(rig.ia, handles, 4, &busy), BAD_HANDLE1);
 	CU_ASSERT_EQUAL(busy, 3);
-	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0);	/* nothing was armed */
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0); /* nothing was armed */
 	handles[3] = (DAT_HANDLE)(uintptr_t)1;
 	IS(DAT_TRYWAIT(rig.ia, handles, 4, NULL), BAD_HANDLE1);
 	MUST(rig_post_se(rig.recv, 1));
 	MUST(DAT_CNO_SIGNAL(cno));
 	IS(DAT_TRYWAIT(rig.ia, handles, 3, &busy), DAT_EV_BUSY);
 	CU_ASSERT_EQUAL(busy, 1);
-	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0);	/* those after it are untouched */
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0); /* those after it are untouched */
 	IS(DAT_TRYWAIT(rig.ia, handles, 3, &busy), DAT_EV_BUSY);
 	CU_ASSERT_EQUAL(busy, 2);
 	rig_empty(rig.recv, 1);

@@ -34,7 +34,7 @@ static void test_poll(void)
 		evds[i] = rig_evd_on(&rig, cno, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG);
 	IS(DAT_CNO_POLL(cno, MANY, found, &n), DAT_QUEUE_EMPTY);
 	CU_ASSERT_EQUAL(n, 0);
-	MUST(dat_evd_disable(evds[4]));		/* no matter */
+	MUST(dat_evd_disable(evds[4])); /* no matter */
 	MUST(rig_post_se(evds[1], 1));
 	MUST(rig_post_se(evds[4], 1));
 	MUST(DAT_CNO_POLL(cno, MANY + 1, found, &n));
@@ -80,10 +80,10 @@ static void test_poll_finds_completions(void)
 	MUST(DAT_CNO_POLL(cno, 2, found, &n));
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_PTR_EQUAL(found[0], rig.recv);
-	rig_named(cno, rig.recv);		/* its trigger is still there */
+	rig_named(cno, rig.recv); /* its trigger is still there */
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.request);
 	MUST(DAT_CNO_POLL(cno, 2, found, &n));
-	CU_ASSERT_EQUAL(n, 2);			/* an overflow is news */
+	CU_ASSERT_EQUAL(n, 2); /* an overflow is news */
 	rig_take(rig.async);
 	rig_empty(rig.recv, 1);
 	close_on(&rig, cno);

@@ -41,7 +41,8 @@ static void test_checks(void)
 	IS(DAT_PSET_POLL(set, 1, found, &n), DAT_QUEUE_EMPTY);
 	CU_ASSERT_EQUAL(n, 0);
 	IS(DAT_PSET_FREE(rig.recv), BAD_HANDLE1);
-	IS(dat_ia_close(rig.ia, DAT_CLOSE_GRACEFUL_FLAG), E(INVALID_STATE, INVALID_STATE_IA_IN_USE));
+	IS(dat_ia_close(rig.ia, DAT_CLOSE_GRACEFUL_FLAG),
+	   E(INVALID_STATE, INVALID_STATE_IA_IN_USE));
 	MUST(DAT_PSET_FREE(set));
 	IS(DAT_PSET_FREE(set), BAD_HANDLE1);
 	rig_close(&rig);
@@ -69,7 +70,7 @@ static void test_in_use(void)
 	rig_close(&rig);
 }
 
-#define EVDS 64
+#define EVDS  64
 #define ASKED 4
 
 static void test_fair(void)
@@ -129,7 +130,7 @@ static void test_finds(void)
 	MUST(DAT_PSET_POLL(set, 4, found, &n));
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_PTR_EQUAL(found[0], rig.recv);
-	rig_cq(rig.request)->failing = true;	/* found by the poll itself */
+	rig_cq(rig.request)->failing = true; /* found by the poll itself */
 	MUST(DAT_PSET_POLL(set, 4, found, &n));
 	CU_ASSERT_EQUAL(n, 2);
 	rig_empty(rig.recv, 1);

@@ -79,12 +79,11 @@ static void test_ping_pong(void)
 	pair_close(&pair);
 }
 
-
 /* ---- batches in four threads ---- */
 
-#define TAKERS 4
+#define TAKERS	 4
 #define MESSAGES (RACE_ROUNDS / 500)
-#define BATCH 8
+#define BATCH	 8
 
 struct takers {
 	struct pair *pair;

@@ -15,14 +15,13 @@ static void test_signal_before_wait(void)
 	rig_open(&rig, NULL);
 	IS(DAT_EVD_SIGNAL(rig.pz), BAD_EVD);
 	MUST(DAT_EVD_SIGNAL(rig.request));
-	MUST(DAT_EVD_SIGNAL(rig.request));		/* as one */
+	MUST(DAT_EVD_SIGNAL(rig.request)); /* as one */
 	IS(dat_evd_wait(rig.request, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	IS(dat_evd_dequeue(rig.request, &event), DAT_QUEUE_EMPTY);
 	more = 77;
-	IS(dat_evd_wait(rig.request, DAT_TIMEOUT_INFINITE, 1, &event, &more),
-	   DAT_INTERRUPTED_CALL);
+	IS(dat_evd_wait(rig.request, DAT_TIMEOUT_INFINITE, 1, &event, &more), DAT_INTERRUPTED_CALL);
 	CU_ASSERT_EQUAL(more, 0);
-	evd_sleep_start(&sleeper, rig.request);		/* sleeps */
+	evd_sleep_start(&sleeper, rig.request); /* sleeps */
 	MUST(DAT_EVD_SIGNAL(rig.request));
 	IS(evd_sleep_end(&sleeper), DAT_INTERRUPTED_CALL);
 	IS(dat_evd_wait(rig.request, 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
@@ -76,8 +75,8 @@ static void test_signal_storm(void)
 		busy += DAT_EVD_ARM(rig.recv, 0, 1) == DAT_EV_BUSY;
 		rig_empty(rig.recv, 1);
 		busy += DAT_EVD_ARM(rig.recv, 0, 1) == DAT_EV_BUSY;
-		interrupted += dat_evd_wait(rig.recv, 1000, 1, &event, &more) ==
-			       DAT_INTERRUPTED_CALL;
+		interrupted +=
+			dat_evd_wait(rig.recv, 1000, 1, &event, &more) == DAT_INTERRUPTED_CALL;
 		if (rounds++ % 2)
 			busy += DAT_CNO_ARM(storm_cno, 0) == DAT_EV_BUSY;
 		else
@@ -141,7 +140,7 @@ static void test_policy(void)
 		IS(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more),
 		   DAT_INTERRUPTED_CALL);
 	}
-	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0);	/* nobody slept */
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0); /* nobody slept */
 	MUST(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_BLOCK, 100));
 	IS(dat_evd_wait(rig.recv, 5000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 1);
@@ -166,11 +165,10 @@ static void test_looking_finds_completions(void)
 			ids[j] = fake.last.wr_id;
 		}
 		looker_start(&s, rig.recv, 1);
-		IS(dat_evd_dequeue(rig.recv, &event),
-		   E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
+		IS(dat_evd_dequeue(rig.recv, &event), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
 		IS(dat_evd_wait(rig.recv, 0, 1, &event, &more),
 		   E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
-		lock_take(&((struct dapl_evd *)rig.recv)->lock);	/* found by one look */
+		lock_take(&((struct dapl_evd *)rig.recv)->lock); /* found by one look */
 		for (j = 0; j < sizes[i]; j++)
 			rig_complete(rig.recv, ids[j], DAT_DTO_SUCCESS, 1);
 		lock_give(&((struct dapl_evd *)rig.recv)->lock);
@@ -240,7 +238,7 @@ static void test_looking_ends(void)
 	MUST(dat_evd_set_unwaitable(spare));
 	IS(evd_sleep_end(&s), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
 	MUST(dat_evd_clear_unwaitable(spare));
-	MUST(DAT_EVD_WAIT_POLICY(rig.conn, DAT_EV_WAIT_SPIN, 0));	/* without a CQ */
+	MUST(DAT_EVD_WAIT_POLICY(rig.conn, DAT_EV_WAIT_SPIN, 0)); /* without a CQ */
 	looker_start(&s, rig.conn, 1);
 	MUST(DAT_EVD_SIGNAL(rig.conn));
 	IS(evd_sleep_end(&s), DAT_INTERRUPTED_CALL);
@@ -259,8 +257,10 @@ static const struct unit_test tests[] = {
 	{ "W5: a signal before the wait interrupts it once", test_signal_before_wait },
 	{ "W4: a storm of signals from a handler during wait, arm and dequeue", test_signal_storm },
 	{ "design 7: wait policies", test_policy },
-	{ "design 7: a wait that looks takes what completes and counts the rest", test_looking_finds_completions },
-	{ "design 7: a wait that looks for several goes on until they are there", test_looking_for_several },
+	{ "design 7: a wait that looks takes what completes and counts the rest",
+	  test_looking_finds_completions },
+	{ "design 7: a wait that looks for several goes on until they are there",
+	  test_looking_for_several },
 	{ "design 7: all that ends a sleep ends a wait that looks", test_looking_ends },
 };
 

@@ -13,20 +13,18 @@ static bool produce(struct race *race, unsigned round)
 
 	ended.event_data.connect_event_data.ep_handle = rig.ep;
 	switch (round % 3) {
-	case 0:
-		rig_complete(race->evd, atomic_load(posted), DAT_DTO_SUCCESS, 1);
-		return true;
-	case 1:
-		return evd_post(race->evd, &ended);
-	default:
-		return rig_post_se(race->evd, round) == DAT_SUCCESS;
+	case 0: rig_complete(race->evd, atomic_load(posted), DAT_DTO_SUCCESS, 1); return true;
+	case 1: return evd_post(race->evd, &ended);
+	default: return rig_post_se(race->evd, round) == DAT_SUCCESS;
 	}
 }
 
 static bool taken(struct race *race, unsigned round, const DAT_EVENT *event)
 {
 	static const DAT_EVENT_NUMBER numbers[] = {
-		DAT_DTO_COMPLETION_EVENT, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_SOFTWARE_EVENT,
+		DAT_DTO_COMPLETION_EVENT,
+		DAT_CONNECTION_EVENT_TIMED_OUT,
+		DAT_SOFTWARE_EVENT,
 	};
 	atomic_uint_least64_t *posted = race->arg;
 
@@ -65,8 +63,9 @@ static void open_merged(DAT_CNO_HANDLE cno)
 
 	MUST(dat_evd_free(rig.recv));
 	rig.recv = DAT_HANDLE_NULL;
-	MUST(dat_evd_create(rig.ia, 64, cno, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG |
-			    DAT_EVD_SOFTWARE_FLAG, &rig.recv));
+	MUST(dat_evd_create(rig.ia, 64, cno,
+			    DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG,
+			    &rig.recv));
 	MUST(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, &attr, &rig.ep));
 	rig_connect(&rig);
 }

@@ -37,8 +37,8 @@ static void test_create_checks(void)
 static void test_every_combination_of_flags(void)
 {
 	static const DAT_EVD_FLAGS kinds[] = {
-		DAT_EVD_SOFTWARE_FLAG, DAT_EVD_CR_FLAG, DAT_EVD_DTO_FLAG, DAT_EVD_CONNECTION_FLAG,
-		DAT_EVD_RMR_BIND_FLAG, DAT_EVD_ASYNC_FLAG,
+		DAT_EVD_SOFTWARE_FLAG,	 DAT_EVD_CR_FLAG,	DAT_EVD_DTO_FLAG,
+		DAT_EVD_CONNECTION_FLAG, DAT_EVD_RMR_BIND_FLAG, DAT_EVD_ASYNC_FLAG,
 	};
 	unsigned mask, i, flags, cqs;
 	DAT_EVD_HANDLE evd;
@@ -76,7 +76,7 @@ static void test_query(void)
 	CU_ASSERT_PTR_EQUAL(param.ia_handle, rig.ia);
 	CU_ASSERT_EQUAL(param.evd_flags, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG);
 	CU_ASSERT_EQUAL(param.evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE |
-					 DAT_EVD_STATE_CONFIG_THRESHOLD);
+						 DAT_EVD_STATE_CONFIG_THRESHOLD);
 	MUST(dat_evd_set_unwaitable(rig.recv));
 	MUST(dat_evd_query(rig.recv, DAT_EVD_FIELD_ALL, &param));
 	CU_ASSERT_EQUAL(param.evd_state & DAT_EVD_STATE_UNWAITABLE, DAT_EVD_STATE_UNWAITABLE);
@@ -96,7 +96,7 @@ static void test_free_in_use(void)
 	IS(dat_evd_free(rig.conn), E(INVALID_STATE, INVALID_STATE_EVD_IN_USE));
 	IS(dat_evd_free(rig.ia), E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST));
 	spare = rig_evd(&rig, 4, DAT_EVD_DTO_FLAG);
-	fake.refuse = E0(CONN_QUAL_IN_USE);	/* the device keeps the CQ */
+	fake.refuse = E0(CONN_QUAL_IN_USE); /* the device keeps the CQ */
 	IS(dat_evd_free(spare), E0(INTERNAL_ERROR));
 	MUST(dat_evd_free(spare));
 	rig_close(&rig);
@@ -268,7 +268,7 @@ static void test_async_evd_survives_its_overflow(void)
 	int i;
 
 	rig_announce();
-	MUST(dat_ia_open((char *)(uintptr_t)"fake", 1, &async, &ia));
+	MUST(dat_ia_open((char *)(uintptr_t) "fake", 1, &async, &ia));
 	for (i = 0; i < 3; i++)
 		fake.upcalls.async(&fake.devices[0], IB_ASYNC_PORT_ERROR, NULL);
 	CU_ASSERT_EQUAL(rig_take(async).event_number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);

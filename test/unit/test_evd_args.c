@@ -12,8 +12,8 @@ struct evd_args {
 
 static void evd_good(void *args)
 {
-	*(struct evd_args *)args = (struct evd_args){ things.ia, 8, things.cno, DAT_EVD_DTO_FLAG,
-						      &things_out.handle };
+	*(struct evd_args *)args =
+		(struct evd_args){ things.ia, 8, things.cno, DAT_EVD_DTO_FLAG, &things_out.handle };
 }
 
 static DAT_RETURN evd_call(void *args)
@@ -48,10 +48,10 @@ static const struct spoil_row evd_rows[] = {
 	{ "no output", evd_no_output, E(INVALID_PARAMETER, INVALID_ARG5), 5 },
 };
 
-static const struct spoil_call evd_create_call = {
-	"dat_evd_create", sizeof(struct evd_args), evd_good, evd_call, evd_undo, evd_rows,
-	COUNT(evd_rows)
-};
+static const struct spoil_call evd_create_call = { "dat_evd_create", sizeof(struct evd_args),
+						   evd_good,	     evd_call,
+						   evd_undo,	     evd_rows,
+						   COUNT(evd_rows) };
 
 static void test_create(void)
 {
@@ -71,8 +71,8 @@ struct wait_args {
 static void wait_good(void *args)
 {
 	OK(rig_post_se(things.software, 1));
-	*(struct wait_args *)args = (struct wait_args){ things.software, 1, &things_out.count,
-							&things_out.event };
+	*(struct wait_args *)args =
+		(struct wait_args){ things.software, 1, &things_out.count, &things_out.event };
 }
 
 static DAT_RETURN wait_call(void *args)
@@ -103,8 +103,8 @@ static const struct spoil_row wait_rows[] = {
 };
 
 static const struct spoil_call wait_for_event = {
-	"dat_evd_wait", sizeof(struct wait_args), wait_good, wait_call, NULL, wait_rows,
-	COUNT(wait_rows)
+	"dat_evd_wait", sizeof(struct wait_args), wait_good, wait_call, NULL,
+	wait_rows,	COUNT(wait_rows)
 };
 
 static void test_wait(void)
@@ -148,7 +148,8 @@ static void test_small_ones(void)
 	IS(dat_evd_free(things.rig.async), E(INVALID_STATE, INVALID_STATE_EVD_IN_USE));
 	IS(dat_cno_create(things.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, NULL),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
-	IS(dat_cno_fd_create(things.ia, NULL, &things_out.handle), E(INVALID_PARAMETER, INVALID_ARG2));
+	IS(dat_cno_fd_create(things.ia, NULL, &things_out.handle),
+	   E(INVALID_PARAMETER, INVALID_ARG2));
 	IS(dat_cno_fd_create(things.ia, &things_out.fd, NULL), E(INVALID_PARAMETER, INVALID_ARG3));
 	IS(dat_cno_fd_create(things.ia, NULL, NULL), E(INVALID_PARAMETER, INVALID_ARG2));
 	IS(dat_cno_wait(things.cno, 0, NULL), E(INVALID_PARAMETER, INVALID_ARG3));

@@ -29,7 +29,7 @@ static void test_checks(void)
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->watched);
 	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
 	CU_ASSERT_FALSE(rig_cq(rig.recv)->watched);
-	MUST(dat_cno_free(cno));		/* nothing of it stayed */
+	MUST(dat_cno_free(cno)); /* nothing of it stayed */
 	cno = rig_cno(&rig);
 	evd = rig_evd_on(&rig, cno, DAT_EVD_DTO_FLAG);
 	MUST(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
@@ -62,7 +62,7 @@ static void test_attach_and_enable_tell_of_pending_events(void)
 	MUST(rig_post_se(evd, 1));
 	MUST(dat_evd_modify_cno(evd, cno));
 	rig_named(cno, evd);
-	MUST(dat_evd_modify_cno(evd, cno));	/* no effect but the look */
+	MUST(dat_evd_modify_cno(evd, cno)); /* no effect but the look */
 	MUST(dat_evd_modify_cno(evd, second));
 	rig_named(cno, NULL);
 	rig_named(second, evd);
@@ -110,7 +110,7 @@ static void test_completions_trigger_and_rearm(void)
 	rig_receive(&rig, 1);
 	CU_ASSERT_FALSE(rig_cq(rig.recv)->armed);
 	rig_named(cno, rig.recv);
-	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);	/* re-armed before the trigger */
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed); /* re-armed before the trigger */
 	/* what was taken before the look makes no trigger */
 	rig_take(rig.recv);
 	rig_receive(&rig, 2);
@@ -213,16 +213,16 @@ static void test_waiter_is_the_delivery(void)
 
 	open_on_cno(&rig, &cno, DAT_COMPLETION_DEFAULT_FLAG);
 	evd_wait_start(&w, rig.recv, 1);
-	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));	/* legal, and no matter to it */
+	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL)); /* legal, and no matter to it */
 	MUST(dat_evd_modify_cno(rig.recv, cno));
 	CU_ASSERT_TRUE(is_asleep(rig.recv));
 	rig_receive(&rig, 7);
-	fake_fire(rig_cq(rig.recv));		/* whichever thread reads the channel */
+	fake_fire(rig_cq(rig.recv)); /* whichever thread reads the channel */
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, DAT_SUCCESS);
 	CU_ASSERT_EQUAL(rig_cookie(&w.event), 7);
 	rig_named(cno, NULL);
-	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);	/* and the CNO's turn again */
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed); /* and the CNO's turn again */
 	rig_receive(&rig, 8);
 	rig_named(cno, rig.recv);
 	rig_take(rig.recv);
@@ -247,9 +247,9 @@ static void test_waiter_of_more_leaves_what_it_was_told_of(void)
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, DAT_SUCCESS);
 	CU_ASSERT_EQUAL(w.more, 2);
-	rig_named(cno, NULL);			/* nmore said it */
+	rig_named(cno, NULL); /* nmore said it */
 	evd_wait_start(&w, evd, 4);
-	MUST(dat_evd_set_unwaitable(evd));	/* this one is told nothing of the two */
+	MUST(dat_evd_set_unwaitable(evd)); /* this one is told nothing of the two */
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
 	rig_named(cno, evd);

@@ -41,7 +41,7 @@ static void test_order_stays(void)
 	MUST(rig_post_se(rig.recv, 92));
 	rig_receive(&rig, 2);
 	rig_receive(&rig, 3);
-	IS(dat_evd_resize(rig.recv, 4), E0(INVALID_STATE));	/* five are pending */
+	IS(dat_evd_resize(rig.recv, 4), E0(INVALID_STATE)); /* five are pending */
 	CU_ASSERT_EQUAL(qlen_of(rig.recv), RIG_QLEN);
 	MUST(dat_evd_resize(rig.recv, 5));
 	MUST(dat_evd_resize(rig.recv, 500));

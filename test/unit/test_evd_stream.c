@@ -7,8 +7,12 @@
 #define U DAT_COMPLETION_UNSIGNALLED_FLAG
 #define S DAT_COMPLETION_SOLICITED_WAIT_FLAG
 
-enum { REQUEST = EVD_STREAM_REQUEST, RECV = EVD_STREAM_RECV, SRQ = EVD_STREAM_SRQ_RECV,
-       OTHER = EVD_STREAM_OTHER };
+enum {
+	REQUEST = EVD_STREAM_REQUEST,
+	RECV = EVD_STREAM_RECV,
+	SRQ = EVD_STREAM_SRQ_RECV,
+	OTHER = EVD_STREAM_OTHER
+};
 
 struct pair {
 	int first;
@@ -29,22 +33,32 @@ static DAT_EVD_STATE configuration(DAT_EVD_HANDLE evd)
 static void test_pairs(void)
 {
 	static const struct pair pairs[] = {
-		{ REQUEST, T, RECV, T, true }, { REQUEST, N, RECV, T, true }, { RECV, N, RECV, T,
-									       true },
-		{ SRQ, T, REQUEST, T, true }, { SRQ, T, REQUEST, N, true }, { SRQ, T, OTHER, 0,
-									     true },
-		{ OTHER, 0, SRQ, T, true }, { REQUEST, T, OTHER, 0, true },
-		{ REQUEST, U, RECV, U, true }, { SRQ, U, REQUEST, U, true }, { RECV, U, OTHER, 0,
-									      true },
+		{ REQUEST, T, RECV, T, true },
+		{ REQUEST, N, RECV, T, true },
+		{ RECV, N, RECV, T, true },
+		{ SRQ, T, REQUEST, T, true },
+		{ SRQ, T, REQUEST, N, true },
+		{ SRQ, T, OTHER, 0, true },
+		{ OTHER, 0, SRQ, T, true },
+		{ REQUEST, T, OTHER, 0, true },
+		{ REQUEST, U, RECV, U, true },
+		{ SRQ, U, REQUEST, U, true },
+		{ RECV, U, OTHER, 0, true },
 		{ OTHER, 0, RECV, U, true },
-		{ RECV, U, RECV, T, false }, { RECV, T, RECV, U, false }, { REQUEST, U, RECV, N,
-									   false },
-		{ RECV, N, REQUEST, U, false }, { SRQ, T, REQUEST, U, false },
-		{ RECV, S, RECV, S, true }, { SRQ, S, RECV, S, true },
-		{ RECV, S, RECV, T, false }, { RECV, T, RECV, S, false }, { RECV, S, RECV, U,
-									   false },
-		{ RECV, S, REQUEST, N, false }, { REQUEST, N, RECV, S, false },
-		{ RECV, S, OTHER, 0, false }, { OTHER, 0, RECV, S, false },
+		{ RECV, U, RECV, T, false },
+		{ RECV, T, RECV, U, false },
+		{ REQUEST, U, RECV, N, false },
+		{ RECV, N, REQUEST, U, false },
+		{ SRQ, T, REQUEST, U, false },
+		{ RECV, S, RECV, S, true },
+		{ SRQ, S, RECV, S, true },
+		{ RECV, S, RECV, T, false },
+		{ RECV, T, RECV, S, false },
+		{ RECV, S, RECV, U, false },
+		{ RECV, S, REQUEST, N, false },
+		{ REQUEST, N, RECV, S, false },
+		{ RECV, S, OTHER, 0, false },
+		{ OTHER, 0, RECV, S, false },
 		/* on the request side the flag means nothing */
 		{ REQUEST, S, REQUEST, T, true },
 	};

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include "test/unit/rig.h"
 
-#define SHORT 20000u		/* microseconds: a wait that is to run out */
+#define SHORT 20000u /* microseconds: a wait that is to run out */
 
 static void test_checks(void)
 {
@@ -360,7 +360,7 @@ static void test_cancel(void)
 	CU_ASSERT_TRUE(unit_wait_for(is_asleep, rig.recv, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(pthread_cancel(w.thread), 0);
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
-	CU_ASSERT_EQUAL(w.took, 0);		/* the wait did not return */
+	CU_ASSERT_EQUAL(w.took, 0); /* the wait did not return */
 	/* the wait right is free, and so is the lock */
 	MUST(rig_post_se(rig.recv, 1));
 	MUST(dat_evd_wait(rig.recv, 0, 1, &event, &more));

@@ -7,8 +7,8 @@ static DAT_LMR_TRIPLET local = { 0x1000, 8, 0x10 };
 static DAT_RMR_TRIPLET remote = { 0x5000, 8, 0x99 };
 static const DAT_DTO_COOKIE cookie = { .as_64 = 0x1122334455667788 };
 
-#define ADD(ep, l, r, flags) dat_ib_post_fetch_and_add(ep, 5, l, cookie, r, flags)
-#define SWAP(ep, l, r, flags) dat_ib_post_cmp_and_swap(ep, 6, 7, l, cookie, r, flags)
+#define ADD(ep, l, r, flags)	  dat_ib_post_fetch_and_add(ep, 5, l, cookie, r, flags)
+#define SWAP(ep, l, r, flags)	  dat_ib_post_cmp_and_swap(ep, 6, 7, l, cookie, r, flags)
 #define IMMED(ep, n, l, r, flags) dat_ib_post_rdma_write_immed(ep, n, l, cookie, r, 0x7777, flags)
 
 static void open_connected(struct rig *rig)
@@ -189,8 +189,8 @@ static void test_requests_complete(void)
 	open_connected(&rig);
 	MUST(ADD(rig.ep, &local, &remote, 0));
 	rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 999);
-	expect_extended(rig.request, DAT_DTO_SUCCESS, DAT_IB_DTO_FETCH_ADD, DAT_IB_FETCH_AND_ADD,
-			8, 0);
+	expect_extended(rig.request, DAT_DTO_SUCCESS, DAT_IB_DTO_FETCH_ADD, DAT_IB_FETCH_AND_ADD, 8,
+			0);
 	MUST(SWAP(rig.ep, &local, &remote, 0));
 	rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 999);
 	expect_extended(rig.request, DAT_DTO_SUCCESS, DAT_IB_DTO_CMP_SWAP, DAT_IB_CMP_AND_SWAP, 8,
@@ -222,15 +222,23 @@ static void test_receives_with_immediate_data(void)
 
 	open_connected(&rig);
 	MUST(rig_recv(&rig, cookie.as_64));
-	fake_complete(rig_cq(rig.recv), &(struct ib_completion){
-		.wr_id = fake.last.wr_id, .flags = IB_WITH_IMMEDIATE, .opcode = IB_RECV_WRITE,
-		.byte_len = 40, .immediate = 0xffffffff }, false);
+	fake_complete(rig_cq(rig.recv),
+		      &(struct ib_completion){ .wr_id = fake.last.wr_id,
+					       .flags = IB_WITH_IMMEDIATE,
+					       .opcode = IB_RECV_WRITE,
+					       .byte_len = 40,
+					       .immediate = 0xffffffff },
+		      false);
 	expect_extended(rig.recv, DAT_DTO_SUCCESS, DAT_IB_DTO_RECV_IMMED,
 			DAT_IB_RDMA_WRITE_IMMED_DATA, 40, 0xffffffff);
 	MUST(rig_recv(&rig, cookie.as_64));
-	fake_complete(rig_cq(rig.recv), &(struct ib_completion){
-		.wr_id = fake.last.wr_id, .flags = IB_WITH_IMMEDIATE, .opcode = IB_RECV_WRITE - 1,
-		.byte_len = 41, .immediate = 1 }, false);
+	fake_complete(rig_cq(rig.recv),
+		      &(struct ib_completion){ .wr_id = fake.last.wr_id,
+					       .flags = IB_WITH_IMMEDIATE,
+					       .opcode = IB_RECV_WRITE - 1,
+					       .byte_len = 41,
+					       .immediate = 1 },
+		      false);
 	expect_extended(rig.recv, DAT_DTO_SUCCESS, DAT_IB_DTO_RECV_MSG_IMMED,
 			DAT_IB_RECV_IMMED_DATA, 41, 1);
 	MUST(rig_recv(&rig, cookie.as_64));

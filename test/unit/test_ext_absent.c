@@ -19,7 +19,8 @@ static void test_groups(void)
 	CU_ASSERT_PTR_EQUAL(member, &group);
 	CU_ASSERT_EQUAL(size, 7);
 	IS(dat_ib_collective_free_member(rig.ia, member), absent);
-	IS(dat_ib_collective_create_group(&member, 1, 0, 0, &group, rig.conn, rig.pz, context), absent);
+	IS(dat_ib_collective_create_group(&member, 1, 0, 0, &group, rig.conn, rig.pz, context),
+	   absent);
 	IS(dat_ib_collective_free_group(rig.conn), absent);
 	IS(dat_ib_collective_set_clock(rig.conn, 9, context), absent);
 	IS(dat_ib_collective_read_clock(rig.conn, &clock), absent);
@@ -41,7 +42,8 @@ static void test_moves(void)
 	IS(dat_ib_collective_allgather(rig.conn, from, 8, to, 8, context, 0), absent);
 	IS(dat_ib_collective_allgatherv(rig.conn, from, 8, to, sizes, places, context, 0), absent);
 	IS(dat_ib_collective_alltoall(rig.conn, from, 8, to, 8, context, 0), absent);
-	IS(dat_ib_collective_alltoallv(rig.conn, from, sizes, places, to, sizes, places, context, 0),
+	IS(dat_ib_collective_alltoallv(rig.conn, from, sizes, places, to, sizes, places, context,
+				       0),
 	   absent);
 	IS(dat_ib_collective_broadcast(rig.conn, to, 8, 0, context, 0), absent);
 	IS(dat_ib_collective_barrier(rig.conn, context, 0), absent);

@@ -21,8 +21,9 @@ struct counter_args {
 
 static void counter_good(void *args)
 {
-	*(struct counter_args *)args = (struct counter_args){ .h = things.ep, .which = DCNT_EP_CONNECT,
-							      .out = (DAT_UINT64 *)things_out.bytes };
+	*(struct counter_args *)args = (struct counter_args){
+		.h = things.ep, .which = DCNT_EP_CONNECT, .out = (DAT_UINT64 *)things_out.bytes
+	};
 }
 
 static DAT_RETURN query_call(void *args)
@@ -57,13 +58,29 @@ static const struct spoil_row counter_rows[] = {
 	{ "no place", counter_nowhere, P(ARG3), 3 },
 };
 
-static const struct spoil_call query = { "dat_ib_query_counters", sizeof(struct counter_args), counter_good,
-					 query_call, NULL, counter_rows, COUNT(counter_rows) };
-static const struct spoil_call print = { "dat_ib_print_counters", sizeof(struct counter_args), counter_good,
-					 print_call, NULL, counter_rows, COUNT(counter_rows) - 1 };
+static const struct spoil_call query = { "dat_ib_query_counters",
+					 sizeof(struct counter_args),
+					 counter_good,
+					 query_call,
+					 NULL,
+					 counter_rows,
+					 COUNT(counter_rows) };
+static const struct spoil_call print = { "dat_ib_print_counters",
+					 sizeof(struct counter_args),
+					 counter_good,
+					 print_call,
+					 NULL,
+					 counter_rows,
+					 COUNT(counter_rows) - 1 };
 
-static void test_query(void) { run(&query); }
-static void test_print(void) { run(&print); }
+static void test_query(void)
+{
+	run(&query);
+}
+static void test_print(void)
+{
+	run(&print);
+}
 
 /* ---- counters of the kernel ---- */
 
@@ -110,10 +127,17 @@ static const struct spoil_row kernel_rows[] = {
 	{ "not started", kernel_not_started, E0(INVALID_STATE), 2 },
 };
 
-static const struct spoil_call start = { "dat_ib_start_counter", sizeof(struct kernel_args), kernel_good,
-					 start_call, NULL, kernel_rows, COUNT(kernel_rows) - 1 };
-static const struct spoil_call stop = { "dat_ib_stop_counter", sizeof(struct kernel_args), stop_good,
-					stop_call, NULL, kernel_rows, COUNT(kernel_rows) };
+static const struct spoil_call start = { "dat_ib_start_counter",
+					 sizeof(struct kernel_args),
+					 kernel_good,
+					 start_call,
+					 NULL,
+					 kernel_rows,
+					 COUNT(kernel_rows) - 1 };
+static const struct spoil_call stop = {
+	"dat_ib_stop_counter", sizeof(struct kernel_args), stop_good, stop_call, NULL,
+	kernel_rows,	       COUNT(kernel_rows)
+};
 
 static void test_kernel(void)
 {
@@ -137,8 +161,8 @@ struct query_args {
 static void open_query_good(void *args)
 {
 	*(struct query_args *)args =
-		(struct query_args){ "fake", &things_out.handle, DAT_IA_FIELD_ALL, &things_out.ia,
-				     DAT_PROVIDER_FIELD_ALL, &things_out.provider };
+		(struct query_args){ "fake",	     &things_out.handle,     DAT_IA_FIELD_ALL,
+				     &things_out.ia, DAT_PROVIDER_FIELD_ALL, &things_out.provider };
 }
 
 static DAT_RETURN open_query_call(void *args)
@@ -172,11 +196,15 @@ static const struct spoil_row open_query_rows[] = {
 	{ "provider mask", query_provider_mask, P(ARG5), 4 },
 };
 
-static const struct spoil_call open_query = { "dat_ib_open_query", sizeof(struct query_args),
-					      open_query_good, open_query_call, open_query_undo,
-					      open_query_rows, COUNT(open_query_rows) };
+static const struct spoil_call open_query = { "dat_ib_open_query",   sizeof(struct query_args),
+					      open_query_good,	     open_query_call,
+					      open_query_undo,	     open_query_rows,
+					      COUNT(open_query_rows) };
 
-static void test_open_query(void) { run(&open_query); }
+static void test_open_query(void)
+{
+	run(&open_query);
+}
 
 /* It closes what an open query gave, once, and nothing else; what it refuses stays as it was. */
 static void test_close_query(void)
@@ -216,9 +244,13 @@ static void open_good(void *args)
 {
 	struct open_args *a = args;
 
-	*a = (struct open_args){ .name = "fake", .qlen = RIG_QLEN, .async = &a->async_value,
-				 .ia_value = things.psp, .ia = &a->ia_value,
-				 .major = DAT_VERSION_MAJOR, .minor = DAT_VERSION_MINOR };
+	*a = (struct open_args){ .name = "fake",
+				 .qlen = RIG_QLEN,
+				 .async = &a->async_value,
+				 .ia_value = things.psp,
+				 .ia = &a->ia_value,
+				 .major = DAT_VERSION_MAJOR,
+				 .minor = DAT_VERSION_MINOR };
 }
 
 /* A failure leaves no IA, the async EVD as it was, and the device to those who had it. */
@@ -281,8 +313,10 @@ static const struct spoil_row open_rows[] = {
 	{ "too long", open_too_long, E(INSUFFICIENT_RESOURCES, RESOURCE_TEVD), 2 },
 };
 
-static const struct spoil_call openv = { "dat_ia_openv", sizeof(struct open_args), open_good, open_call,
-					 open_undo, open_rows, COUNT(open_rows) };
+static const struct spoil_call openv = { "dat_ia_openv",  sizeof(struct open_args),
+					 open_good,	  open_call,
+					 open_undo,	  open_rows,
+					 COUNT(open_rows) };
 
 static void test_openv(void)
 {
@@ -300,7 +334,9 @@ static void agent(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 /* Neither an agent nor its absence is wrong: what is asked of is. */
 static void test_agents(void)
 {
-	const DAT_OS_WAIT_PROXY_AGENT agents[] = { { NULL, agent }, { NULL, NULL }, { &things, NULL } };
+	const DAT_OS_WAIT_PROXY_AGENT agents[] = { { NULL, agent },
+						   { NULL, NULL },
+						   { &things, NULL } };
 	const DAT_RETURN bad = E(INVALID_HANDLE, INVALID_HANDLE_CNO);
 	DAT_CNO_HANDLE with_fd = DAT_HANDLE_NULL;
 	DAT_CNO_PARAM param;
@@ -311,11 +347,12 @@ static void test_agents(void)
 	for (i = 0; i < COUNT(agents); i++) {
 		IS(dat_cno_modify_agent(DAT_HANDLE_NULL, agents[i]), bad);
 		IS(dat_cno_modify_agent(things.evd, agents[i]), bad);
-		IS(dat_cno_modify_agent(with_fd, agents[i]), E(INVALID_STATE, INVALID_STATE_CNO_IN_USE));
+		IS(dat_cno_modify_agent(with_fd, agents[i]),
+		   E(INVALID_STATE, INVALID_STATE_CNO_IN_USE));
 		OK(dat_cno_modify_agent(things.cno, agents[i]));
 		MUST(dat_cno_query(things.cno, DAT_CNO_FIELD_ALL, &param));
-		CU_ASSERT_EQUAL(param.proxy_type, agents[i].proxy_agent_func ? DAT_PROXY_TYPE_AGENT :
-				DAT_PROXY_TYPE_NONE);
+		CU_ASSERT_EQUAL(param.proxy_type, agents[i].proxy_agent_func ? DAT_PROXY_TYPE_AGENT
+									     : DAT_PROXY_TYPE_NONE);
 		MUST(dat_cno_query(with_fd, DAT_CNO_FIELD_ALL, &param));
 		CU_ASSERT_EQUAL(param.proxy_type, DAT_PROXY_TYPE_FD);
 	}

@@ -35,7 +35,7 @@ static void test_difference(void)
 	struct rig rig;
 
 	rig_open(&rig, NULL);
-	kernel_counts(0, 100);		/* before the start */
+	kernel_counts(0, 100); /* before the start */
 	MUST(dat_ib_start_counter(rig.ia, DCNT_IA_LNK));
 	kernel_counts(0, 7);
 	kernel_counts(8, 9);
@@ -43,7 +43,7 @@ static void test_difference(void)
 	MUST(dat_ib_stop_counter(rig.ia, DCNT_IA_LNK));
 	CU_ASSERT_EQUAL(counter(&rig, DCNT_IA_LNK_ERR_RCV), 7);
 	CU_ASSERT_EQUAL(counter(&rig, DCNT_IA_LNK_WARN_XMT_WAIT), 9);
-	kernel_counts(0, 1000);		/* after the stop */
+	kernel_counts(0, 1000); /* after the stop */
 	IS(dat_ib_stop_counter(rig.ia, DCNT_IA_LNK), E0(INVALID_STATE));
 	CU_ASSERT_EQUAL(counter(&rig, DCNT_IA_LNK_ERR_RCV), 7);
 	MUST(dat_ib_start_counter(rig.ia, DCNT_IA_LNK));
@@ -60,10 +60,10 @@ static void test_groups(void)
 	rig_open(&rig, NULL);
 	MUST(dat_ib_start_counter(rig.ia, DCNT_IA_DIAG));
 	MUST(dat_ib_start_counter(rig.ia, DCNT_IA_CM));
-	kernel_counts(0, 1);		/* cm: requests sent, which the IA counts itself */
-	kernel_counts(4, 2);		/* cm: ready-to-use sent */
-	kernel_counts(18, 5);		/* cm: requests sent again */
-	kernel_counts(30, 6);		/* cm: replies that came twice */
+	kernel_counts(0, 1);  /* cm: requests sent, which the IA counts itself */
+	kernel_counts(4, 2);  /* cm: ready-to-use sent */
+	kernel_counts(18, 5); /* cm: requests sent again */
+	kernel_counts(30, 6); /* cm: replies that came twice */
 	MUST(dat_ib_stop_counter(rig.ia, DCNT_IA_CM));
 	MUST(dat_ib_stop_counter(rig.ia, DCNT_IA_DIAG));
 	CU_ASSERT_EQUAL(counter(&rig, DCNT_IA_CM_REQ_TX), 0);

@@ -13,10 +13,10 @@
 #include "test/unit/two_ends.h"
 #include "util/clock.h"
 
-static _Atomic(struct rdma_cm_id *) first;	/* the first to disconnect, of a test */
-static struct rdma_event_channel *channel;	/* its */
-static atomic_bool quiet;			/* it hears of no end */
-static _Atomic(struct rdma_cm_event *) kept;	/* that one */
+static _Atomic(struct rdma_cm_id *) first;   /* the first to disconnect, of a test */
+static struct rdma_event_channel *channel;   /* its */
+static atomic_bool quiet;		     /* it hears of no end */
+static _Atomic(struct rdma_cm_event *) kept; /* that one */
 static atomic_bool destroyed, destroyed_unanswered, hurries, waits;
 
 int __real_rdma_disconnect(struct rdma_cm_id *id);
@@ -48,7 +48,8 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *from, struct rdma_cm_eve
 		return *event ? 0 : __real_rdma_get_cm_event(from, event);
 	}
 	status = __real_rdma_get_cm_event(from, event);
-	if (status || (*event)->id != atomic_load(&first) || (*event)->event != RDMA_CM_EVENT_DISCONNECTED)
+	if (status || (*event)->id != atomic_load(&first) ||
+	    (*event)->event != RDMA_CM_EVENT_DISCONNECTED)
 		return status;
 	atomic_store(&kept, *event);
 	errno = EAGAIN;
@@ -90,7 +91,8 @@ static bool is_given(void *arg)
 /* The answer, and an event of nobody's that has the channel read. */
 static void answer(void)
 {
-	struct sockaddr_in loopback = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in loopback = { .sin_family = AF_INET,
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct rdma_cm_id *nobody;
 
 	atomic_store(&quiet, false);

@@ -69,8 +69,9 @@ static void hammer_parts(void (*make)(struct hammer *h), void (*use)(struct hamm
 	free(h);
 }
 
-static const DAT_EP_ATTR small = { .max_recv_dtos = 4, .max_request_dtos = 4, .max_recv_iov = 2,
-				   .max_request_iov = 2 };
+static const DAT_EP_ATTR small = {
+	.max_recv_dtos = 4, .max_request_dtos = 4, .max_recv_iov = 2, .max_request_iov = 2
+};
 
 static void ep_make(struct hammer *h)
 {
@@ -94,7 +95,8 @@ static void post_all(struct hammer *h, DAT_EP_HANDLE ep)
 {
 	DAT_LMR_TRIPLET what = segment(&h->env, 0, 64), word = segment(&h->env, 0, 8);
 	DAT_RMR_TRIPLET where = { .virtual_address = (uintptr_t)h->env.memory + 4096,
-				  .segment_length = 64, .rmr_context = h->env.rkey };
+				  .segment_length = 64,
+				  .rmr_context = h->env.rkey };
 	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 
 	hammer_call(h, dat_ep_post_recv(ep, 1, &what, cookie, 0));
@@ -114,8 +116,10 @@ static void ep_use(struct hammer *h)
 	DAT_COUNT count, span;
 
 	if (hammer_call(h, dat_ep_query(ep, DAT_EP_FIELD_ALL, &param)))
-		hammer_call(h, dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN |
-						 DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+		hammer_call(h, dat_ep_modify(ep,
+					     DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN |
+						     DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
+					     &param));
 	hammer_call(h, dat_ep_get_status(ep, &state, &idle, &idle));
 	hammer_call(h, dat_ep_recv_query(ep, &count, &span));
 	post_all(h, ep);
@@ -125,7 +129,10 @@ static void ep_use(struct hammer *h)
 	hammer_call(h, dat_ep_reset(ep));
 }
 
-static void test_ep(void) { hammer_parts(ep_make, ep_use); }
+static void test_ep(void)
+{
+	hammer_parts(ep_make, ep_use);
+}
 
 /* Connecting to itself, accepted or not, ended, freed. */
 static void connect_use(struct hammer *h)
@@ -166,7 +173,10 @@ static void connect_make(struct hammer *h)
 	drain_all(h);
 }
 
-static void test_connecting(void) { hammer_parts(connect_make, connect_use); }
+static void test_connecting(void)
+{
+	hammer_parts(connect_make, connect_use);
+}
 
 static void srq_make(struct hammer *h)
 {
@@ -200,7 +210,10 @@ static void srq_use(struct hammer *h)
 	drain(h, h->env.async);
 }
 
-static void test_srq(void) { hammer_parts(srq_make, srq_use); }
+static void test_srq(void)
+{
+	hammer_parts(srq_make, srq_use);
+}
 
 static const struct unit_test tests[] = {
 	{ "an EP is freed under those who use it", test_ep },

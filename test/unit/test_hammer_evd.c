@@ -9,7 +9,8 @@ static void evd_make(struct hammer *h)
 
 	if (!hammer_call(h, dat_evd_create(h->env.ia, 8, DAT_HANDLE_NULL,
 					   odd ? DAT_EVD_SOFTWARE_FLAG
-					       : DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, &evd)))
+					       : DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG,
+					   &evd)))
 		return;
 	hammer_show(h, evd);
 	while (DAT_GET_TYPE(dat_evd_free(evd)) == DAT_INVALID_STATE)
@@ -66,7 +67,8 @@ static void sleep_use(struct hammer *h)
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	hammer_call(h, dat_evd_wait(atomic_load(&h->handle), DAT_TIMEOUT_INFINITE, 1, &event, &more));
+	hammer_call(h,
+		    dat_evd_wait(atomic_load(&h->handle), DAT_TIMEOUT_INFINITE, 1, &event, &more));
 }
 
 static void sleep_make(struct hammer *h)
@@ -83,7 +85,10 @@ static void sleep_make(struct hammer *h)
 	hammer_call(h, dat_evd_free(evd));
 }
 
-static void test_asleep(void) { hammer_run(sleep_make, sleep_use); }
+static void test_asleep(void)
+{
+	hammer_run(sleep_make, sleep_use);
+}
 
 static void agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 {

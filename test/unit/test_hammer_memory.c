@@ -42,7 +42,10 @@ static void pz_use(struct hammer *h)
 	hammer_call(h, dat_set_consumer_context(pz, (DAT_CONTEXT){ .as_64 = 1 }));
 }
 
-static void test_pz(void) { hammer_run(pz_make, pz_use); }
+static void test_pz(void)
+{
+	hammer_run(pz_make, pz_use);
+}
 
 static void lmr_make(struct hammer *h)
 {
@@ -69,7 +72,10 @@ static void lmr_use(struct hammer *h)
 	hammer_call(h, dat_lmr_free(lmr));
 }
 
-static void test_lmr(void) { hammer_run(lmr_make, lmr_use); }
+static void test_lmr(void)
+{
+	hammer_run(lmr_make, lmr_use);
+}
 
 static void rmr_make(struct hammer *h)
 {

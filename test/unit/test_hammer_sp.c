@@ -26,8 +26,7 @@ static void psp_use(struct hammer *h)
 
 	hammer_call(h, dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
 	if (!qual || !hammer_call(h, dat_ep_connect(a->ep, h->env.address, qual, 1000000, 0, NULL,
-						    DAT_QOS_BEST_EFFORT,
-						    DAT_CONNECT_DEFAULT_FLAG)))
+						    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)))
 		return;
 	hammer_call(h, dat_psp_free(psp));
 	while (hammer_call(h, dat_evd_dequeue(h->env.cr, &event)))
@@ -65,7 +64,10 @@ static void hammer_end(void (*make)(struct hammer *h), void (*use)(struct hammer
 	free(h);
 }
 
-static void test_psp(void) { hammer_end(psp_make, psp_use, false); }
+static void test_psp(void)
+{
+	hammer_end(psp_make, psp_use, false);
+}
 
 static void rsp_make(struct hammer *h)
 {
@@ -91,7 +93,10 @@ static void rsp_use(struct hammer *h)
 	hammer_call(h, dat_rsp_free(rsp));
 }
 
-static void test_rsp(void) { hammer_end(rsp_make, rsp_use, false); }
+static void test_rsp(void)
+{
+	hammer_end(rsp_make, rsp_use, false);
+}
 
 static void csp_make(struct hammer *h)
 {
@@ -115,7 +120,10 @@ static void csp_use(struct hammer *h)
 	hammer_call(h, dat_csp_free(csp));
 }
 
-static void test_csp(void) { hammer_run(csp_make, csp_use); }
+static void test_csp(void)
+{
+	hammer_run(csp_make, csp_use);
+}
 
 /* A request, answered by both threads. */
 static void cr_make(struct hammer *h)
@@ -147,14 +155,17 @@ static void cr_use(struct hammer *h)
 	hammer_call(h, dat_cr_reject(cr, 0, NULL));
 }
 
-static void test_cr(void) { hammer_end(cr_make, cr_use, true); }
+static void test_cr(void)
+{
+	hammer_end(cr_make, cr_use, true);
+}
 
 static void ia_make(struct hammer *h)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
 
-	if (!hammer_call(h, dat_ia_open((char *)(uintptr_t)"ofa-v2-soft", 8, &async, &ia)))
+	if (!hammer_call(h, dat_ia_open((char *)(uintptr_t) "ofa-v2-soft", 8, &async, &ia)))
 		return;
 	hammer_show(h, ia);
 	hammer_call(h, dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -175,7 +186,10 @@ static void ia_use(struct hammer *h)
 	hammer_call(h, dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd));
 }
 
-static void test_ia(void) { hammer_run(ia_make, ia_use); }
+static void test_ia(void)
+{
+	hammer_run(ia_make, ia_use);
+}
 
 static void ia_ep_make(struct hammer *h)
 {
@@ -184,11 +198,12 @@ static void ia_ep_make(struct hammer *h)
 	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE ep;
 
-	if (!hammer_call(h, dat_ia_open((char *)(uintptr_t)"ofa-v2-soft", 8, &async, &ia)))
+	if (!hammer_call(h, dat_ia_open((char *)(uintptr_t) "ofa-v2-soft", 8, &async, &ia)))
 		return;
 	if (hammer_call(h, dat_pz_create(ia, &pz)) &&
 	    hammer_call(h, dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dto)) &&
-	    hammer_call(h, dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &conn)) &&
+	    hammer_call(h,
+			dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &conn)) &&
 	    hammer_call(h, dat_ep_create(ia, pz, dto, dto, conn, NULL, &ep)))
 		hammer_show(h, ep);
 	hammer_call(h, dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -199,11 +214,14 @@ static void ia_ep_use(struct hammer *h)
 {
 	DAT_EP_HANDLE ep = atomic_load(&h->handle);
 
-	hammer_call(h, dat_ep_connect(ep, h->env.address, 45999, 1000000, 0, NULL, DAT_QOS_BEST_EFFORT,
-				      DAT_CONNECT_DEFAULT_FLAG));
+	hammer_call(h, dat_ep_connect(ep, h->env.address, 45999, 1000000, 0, NULL,
+				      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
-static void test_ia_ep(void) { hammer_run(ia_ep_make, ia_ep_use); }
+static void test_ia_ep(void)
+{
+	hammer_run(ia_ep_make, ia_ep_use);
+}
 
 static const struct unit_test tests[] = {
 	{ "a PSP is freed under those who connect to it", test_psp },

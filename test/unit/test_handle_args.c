@@ -16,15 +16,16 @@ static DAT_COMM comm = { .domain = AF_INET, .type = SOCK_STREAM };
 static const DAT_OS_WAIT_PROXY_AGENT nobody = { NULL, NULL };
 
 /* A call with one handle in question: `t` has what else it takes, `o` what it writes. */
-#define CALL(name, expression) \
+#define CALL(name, expression)                                                                 \
 	static DAT_RETURN on_##name(const struct things *t, DAT_HANDLE h, union things_out *o) \
-	{ \
-		(void)t; \
-		(void)o; \
-		return expression; \
+	{                                                                                      \
+		(void)t;                                                                       \
+		(void)o;                                                                       \
+		return expression;                                                             \
 	}
 
-CALL(ia_query, dat_ia_query(h, &o->handle, DAT_IA_FIELD_ALL, &o->ia, DAT_PROVIDER_FIELD_ALL, &o->provider))
+CALL(ia_query,
+     dat_ia_query(h, &o->handle, DAT_IA_FIELD_ALL, &o->ia, DAT_PROVIDER_FIELD_ALL, &o->provider))
 CALL(ia_close, dat_ia_close(h, DAT_CLOSE_GRACEFUL_FLAG))
 CALL(pz_create, dat_pz_create(h, &o->handle))
 CALL(pz_query, dat_pz_query(h, DAT_PZ_FIELD_ALL, &o->pz))
@@ -38,8 +39,8 @@ static DAT_RETURN lmr_make(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_MEM_TYPE type
 #define MEMORY ((DAT_REGION_DESCRIPTION){ .for_va = things_memory })
 CALL(lmr_create_ia, lmr_make(h, t->pz, DAT_MEM_TYPE_VIRTUAL, MEMORY, o))
 CALL(lmr_create_pz, lmr_make(t->ia, h, DAT_MEM_TYPE_VIRTUAL, MEMORY, o))
-CALL(lmr_create_lmr, lmr_make(t->ia, t->pz, DAT_MEM_TYPE_LMR,
-			      ((DAT_REGION_DESCRIPTION){ .for_lmr_handle = h }), o))
+CALL(lmr_create_lmr,
+     lmr_make(t->ia, t->pz, DAT_MEM_TYPE_LMR, ((DAT_REGION_DESCRIPTION){ .for_lmr_handle = h }), o))
 CALL(lmr_query, dat_lmr_query(h, DAT_LMR_FIELD_ALL, &o->lmr))
 CALL(lmr_free, dat_lmr_free(h))
 CALL(lmr_sync_read, dat_lmr_sync_rdma_read(h, &local, 1))
@@ -48,12 +49,12 @@ CALL(rmr_create, dat_rmr_create(h, &o->handle))
 CALL(rmr_create_for_ep, dat_rmr_create_for_ep(h, &o->handle))
 CALL(rmr_query, dat_rmr_query(h, DAT_RMR_FIELD_ALL & ~DAT_RMR_FIELD_LMR_TRIPLET, &o->rmr))
 CALL(rmr_free, dat_rmr_free(h))
-CALL(rmr_bind_rmr, dat_rmr_bind(h, t->lmr, &local, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA, t->ep,
-				NO_COOKIE, 0, &o->rkey))
-CALL(rmr_bind_ep, dat_rmr_bind(t->rmr, t->lmr, &local, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA, h,
-			       NO_COOKIE, 0, &o->rkey))
-CALL(rmr_bind_lmr, dat_rmr_bind(t->rmr, h, &local, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA, t->ep,
-				NO_COOKIE, 0, &o->rkey))
+CALL(rmr_bind_rmr, dat_rmr_bind(h, t->lmr, &local, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA,
+				t->ep, NO_COOKIE, 0, &o->rkey))
+CALL(rmr_bind_ep, dat_rmr_bind(t->rmr, t->lmr, &local, DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			       DAT_VA_TYPE_VA, h, NO_COOKIE, 0, &o->rkey))
+CALL(rmr_bind_lmr, dat_rmr_bind(t->rmr, h, &local, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA,
+				t->ep, NO_COOKIE, 0, &o->rkey))
 CALL(evd_create, dat_evd_create(h, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &o->handle))
 CALL(evd_create_cno, dat_evd_create(t->ia, 8, h, DAT_EVD_DTO_FLAG, &o->handle))
 CALL(evd_query, dat_evd_query(h, DAT_EVD_FIELD_ALL, &o->evd))
@@ -79,9 +80,11 @@ CALL(ep_create, dat_ep_create(h, t->pz, t->rig.recv, t->rig.request, t->evd, NUL
 CALL(ep_create_pz, dat_ep_create(t->ia, h, t->rig.recv, t->rig.request, t->evd, NULL, &o->handle))
 CALL(ep_create_recv, dat_ep_create(t->ia, t->pz, h, t->rig.request, t->evd, NULL, &o->handle))
 CALL(ep_create_request, dat_ep_create(t->ia, t->pz, t->rig.recv, h, t->evd, NULL, &o->handle))
-CALL(ep_create_connect, dat_ep_create(t->ia, t->pz, t->rig.recv, t->rig.request, h, NULL, &o->handle))
-static DAT_RETURN ep_srq_make(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
-			      DAT_EVD_HANDLE connect, DAT_SRQ_HANDLE srq, union things_out *o)
+CALL(ep_create_connect,
+     dat_ep_create(t->ia, t->pz, t->rig.recv, t->rig.request, h, NULL, &o->handle))
+static DAT_RETURN ep_srq_make(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+			      DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect, DAT_SRQ_HANDLE srq,
+			      union things_out *o)
 {
 	DAT_EP_ATTR attr = rig_attr();
 
@@ -123,7 +126,8 @@ CALL(srq_set_lw, dat_srq_set_lw(h, 1))
 CALL(srq_free, dat_srq_free(h))
 CALL(psp_create, dat_psp_create(h, 7010, t->requests, DAT_PSP_CONSUMER_FLAG, &o->handle))
 CALL(psp_create_evd, dat_psp_create(t->ia, 7010, h, DAT_PSP_CONSUMER_FLAG, &o->handle))
-CALL(psp_create_any, dat_psp_create_any(h, &o->qual, t->requests, DAT_PSP_CONSUMER_FLAG, &o->handle))
+CALL(psp_create_any,
+     dat_psp_create_any(h, &o->qual, t->requests, DAT_PSP_CONSUMER_FLAG, &o->handle))
 CALL(psp_create_any_evd, dat_psp_create_any(t->ia, &o->qual, h, DAT_PSP_CONSUMER_FLAG, &o->handle))
 CALL(psp_query, dat_psp_query(h, DAT_PSP_FIELD_ALL, &o->psp))
 CALL(psp_free, dat_psp_free(h))
@@ -151,8 +155,8 @@ static const struct {
 	call *call;
 	enum kind kind;
 	DAT_RETURN_SUBTYPE subtype;
-	bool optional;			/* none is a handle, too */
-	bool connected;			/* the call looks at the state first */
+	bool optional;	/* none is a handle, too */
+	bool connected; /* the call looks at the state first */
 } calls[] = {
 	{ "ia_query", on_ia_query, IA, H(IA), false, false },
 	{ "ia_close", on_ia_close, IA, H(IA), false, false },
@@ -277,7 +281,7 @@ static void each_call(void (*with)(size_t i))
 	bool connected;
 	size_t i;
 
-	for (connected = false; ; connected = true) {
+	for (connected = false;; connected = true) {
 		things_open();
 		if (connected)
 			rig_connect(&things.rig);
@@ -301,13 +305,16 @@ static void with_none(size_t i)
 	expect_refused(i, (DAT_HANDLE)(((uintptr_t)misaligned + 8) | 1), "misaligned");
 }
 
-static void test_none(void) { each_call(with_none); }
+static void test_none(void)
+{
+	each_call(with_none);
+}
 
 static void with_others(size_t i)
 {
-	static const char *const names[KINDS] = { "an IA", "a PZ", "an LMR", "an RMR", "an EVD", "a CNO",
-						  "an EP", "an SRQ", "a PSP", "an RSP", "a CSP",
-						  "a CR" };
+	static const char *const names[KINDS] = { "an IA",  "a PZ",   "an LMR", "an RMR",
+						  "an EVD", "a CNO",  "an EP",	"an SRQ",
+						  "a PSP",  "an RSP", "a CSP",	"a CR" };
 	int kind;
 
 	for (kind = 0; kind < KINDS; kind++)
@@ -315,7 +322,10 @@ static void with_others(size_t i)
 			expect_refused(i, things.all[kind], names[kind]);
 }
 
-static void test_others(void) { each_call(with_others); }
+static void test_others(void)
+{
+	each_call(with_others);
+}
 
 static DAT_HANDLE dead[KINDS];
 
@@ -369,7 +379,8 @@ static void test_any_object(void)
 		   E(INVALID_HANDLE, INVALID_HANDLE1));
 		IS(dat_get_consumer_context(handle, &things_out.context),
 		   E(INVALID_HANDLE, INVALID_HANDLE1));
-		IS(dat_get_handle_type(handle, &things_out.type), E(INVALID_HANDLE, INVALID_HANDLE1));
+		IS(dat_get_handle_type(handle, &things_out.type),
+		   E(INVALID_HANDLE, INVALID_HANDLE1));
 		CU_ASSERT_TRUE(things_untouched());
 	}
 	things_close();

@@ -22,9 +22,9 @@ static void test_open_checks(void)
 
 	rig_announce();
 	IS(dapl_ia_open(unknown, 8, &async, &ia), E(INVALID_PARAMETER, INVALID_ARG1));
-	IS(dapl_ia_open((char *)(uintptr_t)"fake", 8, &async, NULL),
+	IS(dapl_ia_open((char *)(uintptr_t) "fake", 8, &async, NULL),
 	   E(INVALID_PARAMETER, INVALID_ARG4));
-	IS(dapl_ia_open((char *)(uintptr_t)"fake", 8, NULL, &ia),
+	IS(dapl_ia_open((char *)(uintptr_t) "fake", 8, NULL, &ia),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
 	IS(open_as("fake", 0, &async, &ia), E(INVALID_PARAMETER, INVALID_ARG2));
 	IS(open_as("fake", -1, &async, &ia), E(INVALID_PARAMETER, INVALID_ARG2));
@@ -205,7 +205,7 @@ static void test_provider_attributes(void)
 	CU_ASSERT_EQUAL(attr.dapl_version_major, 2);
 	CU_ASSERT_EQUAL(attr.dapl_version_minor, 0);
 	CU_ASSERT_EQUAL(attr.completion_flags_supported, 0x1f);
-	CU_ASSERT_EQUAL(attr.is_thread_safe, DAT_FALSE);	/* as dat.conf has it */
+	CU_ASSERT_EQUAL(attr.is_thread_safe, DAT_FALSE); /* as dat.conf has it */
 	CU_ASSERT_EQUAL(attr.max_private_data_size, 56);
 	CU_ASSERT_EQUAL(attr.iov_ownership_on_return, DAT_IOV_CONSUMER);
 	CU_ASSERT_EQUAL(attr.pz_support, DAT_PZ_UNIQUE);
@@ -243,7 +243,7 @@ static void test_graceful_close_refuses(void)
 	cr = rig_evd(&rig, 4, DAT_EVD_CR_FLAG);
 	MUST(dat_srq_create(ia, rig.pz, &srq_attr, &srq));
 	MUST(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(srq_attr), rig.pz,
-			  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL, NULL));
+			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL, NULL));
 	MUST(dat_psp_create(ia, 4711, cr, DAT_PSP_CONSUMER_FLAG, &psp));
 #define REFUSED() \
 	IS(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), E(INVALID_STATE, INVALID_STATE_IA_IN_USE))
@@ -278,7 +278,7 @@ static void test_abrupt_close_takes_everything(void)
 	rig_open(&rig, &attr);
 	MUST(dat_srq_create(rig.ia, rig.pz, &srq_attr, &srq));
 	MUST(dat_lmr_create(rig.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(srq_attr), rig.pz,
-			  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL, NULL));
+			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL, NULL));
 	attr.max_recv_dtos = 0;
 	MUST(dat_ep_create_with_srq(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, srq, &attr,
 				    &ep));

@@ -7,7 +7,7 @@
 struct fake_control fake;
 
 #define FAKE_CONF "fake u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"
-#define BAD_IA FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
+#define BAD_IA	  FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
 
 static struct fake_object objects[IA_INDEX_END];
 static const DAT_PROVIDER no_provider;

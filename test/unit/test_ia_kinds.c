@@ -26,7 +26,8 @@ static void open_altered(void (*alter)(struct ib_device *device))
 	fake.alter = alter;
 	fake.datagrams = true;
 	rig_open(&rig, &attr);
-	MUST(dat_ia_query(rig.ia, NULL, DAT_IA_FIELD_ALL, &ia_attr, DAT_PROVIDER_FIELD_ALL, &provider_attr));
+	MUST(dat_ia_query(rig.ia, NULL, DAT_IA_FIELD_ALL, &ia_attr, DAT_PROVIDER_FIELD_ALL,
+			  &provider_attr));
 }
 
 static void close_altered(void)
@@ -38,7 +39,12 @@ static void close_altered(void)
 
 /* ---- what a device may lack ---- */
 
-#define LACK(name, statement) static void without_##name(struct ib_device *device) { struct ib_attr *a = &device->attr; statement; }
+#define LACK(name, statement)                                \
+	static void without_##name(struct ib_device *device) \
+	{                                                    \
+		struct ib_attr *a = &device->attr;           \
+		statement;                                   \
+	}
 LACK(zero_based, a->zero_based = false)
 LACK(atomics, a->atomics = false)
 LACK(type1, a->mw_type1 = false)
@@ -46,31 +52,40 @@ LACK(type2, a->mw_type2 = a->mem_extensions = false)
 LACK(srq, a->max_srq = a->max_srq_wr = a->max_srq_sge = 0)
 LACK(datagrams, a->datagrams = false)
 
-#define CLAIM(name, expression) static bool claims_##name(void) { return expression; }
+#define CLAIM(name, expression)         \
+	static bool claims_##name(void) \
+	{                               \
+		return expression;      \
+	}
 CLAIM(zero_based, ia_attr.zb_supported)
 CLAIM(add, !strcmp(named(DAT_IB_ATTR_FETCH_AND_ADD), "TRUE"))
 CLAIM(swap, !strcmp(named(DAT_IB_ATTR_CMP_AND_SWAP), "TRUE"))
 CLAIM(type1, provider_attr.rmr_scope_supported != DAT_RMR_SCOPE_EP)
 CLAIM(type2, provider_attr.rmr_scope_supported != DAT_RMR_SCOPE_PZ)
-CLAIM(srq, provider_attr.srq_supported && ia_attr.max_srqs && ia_attr.max_ep_per_srq && ia_attr.max_recv_per_srq)
+CLAIM(srq, provider_attr.srq_supported &&ia_attr.max_srqs &&ia_attr.max_ep_per_srq &&ia_attr
+		   .max_recv_per_srq)
 CLAIM(datagrams, !strcmp(named(DAT_IB_ATTR_UD), "TRUE"))
 
 static DAT_RETURN lmr_of(DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE type)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = things_memory };
 	DAT_LMR_HANDLE lmr;
-	DAT_RETURN status = dat_lmr_create(rig.ia, DAT_MEM_TYPE_VIRTUAL, region, 64, rig.pz, privileges, type, &lmr,
-					   NULL, NULL, NULL, NULL);
+	DAT_RETURN status = dat_lmr_create(rig.ia, DAT_MEM_TYPE_VIRTUAL, region, 64, rig.pz,
+					   privileges, type, &lmr, NULL, NULL, NULL, NULL);
 
 	if (status == DAT_SUCCESS)
 		MUST(dat_lmr_free(lmr));
 	return status;
 }
 
-static DAT_RETURN call_zero_based(void) { return lmr_of(DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_ZB); }
+static DAT_RETURN call_zero_based(void)
+{
+	return lmr_of(DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_ZB);
+}
 static DAT_RETURN call_region_for_atomics(void)
 {
-	return lmr_of((DAT_MEM_PRIV_FLAGS)((unsigned)DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC),
+	return lmr_of((DAT_MEM_PRIV_FLAGS)((unsigned)DAT_MEM_PRIV_ALL_FLAG |
+					   DAT_IB_MEM_PRIV_REMOTE_ATOMIC),
 		      DAT_VA_TYPE_VA);
 }
 
@@ -78,8 +93,14 @@ static DAT_LMR_TRIPLET local = { 0x1000, 8, FAKE_LKEY };
 static DAT_RMR_TRIPLET remote = { 0x5000, 8, 0x99 };
 static const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
 
-static DAT_RETURN call_add(void) { return dat_ib_post_fetch_and_add(rig.ep, 1, &local, cookie, &remote, 0); }
-static DAT_RETURN call_swap(void) { return dat_ib_post_cmp_and_swap(rig.ep, 1, 2, &local, cookie, &remote, 0); }
+static DAT_RETURN call_add(void)
+{
+	return dat_ib_post_fetch_and_add(rig.ep, 1, &local, cookie, &remote, 0);
+}
+static DAT_RETURN call_swap(void)
+{
+	return dat_ib_post_cmp_and_swap(rig.ep, 1, 2, &local, cookie, &remote, 0);
+}
 static DAT_RETURN call_invalidate(void)
 {
 	return dat_ep_post_send_with_invalidate(rig.ep, 1, &local, cookie, 0, DAT_TRUE, 1);
@@ -179,11 +200,13 @@ static void test_never(void)
 
 	open_altered(NULL);
 	CU_ASSERT_EQUAL(provider_attr.dat_qos_supported, DAT_QOS_BEST_EFFORT);
-	IS(dat_ep_connect(rig.ep, ia_attr.ia_address_ptr, 7, 1000, 0, NULL, DAT_QOS_HIGH_THROUGHPUT, 0),
+	IS(dat_ep_connect(rig.ep, ia_attr.ia_address_ptr, 7, 1000, 0, NULL, DAT_QOS_HIGH_THROUGHPUT,
+			  0),
 	   E0(MODEL_NOT_SUPPORTED));
 	CU_ASSERT_FALSE(provider_attr.supports_multipath);
 	IS(dat_ep_connect(rig.ep, ia_attr.ia_address_ptr, 7, 1000, 0, NULL, DAT_QOS_BEST_EFFORT,
-			  DAT_CONNECT_MULTIPATH_FLAG), E0(MODEL_NOT_SUPPORTED));
+			  DAT_CONNECT_MULTIPATH_FLAG),
+	   E0(MODEL_NOT_SUPPORTED));
 	CU_ASSERT_EQUAL(provider_attr.ep_recv_info_supported, 0);
 	IS(dat_ep_set_watermark(rig.ep, 1, DAT_WATERMARK_INFINITE), E0(MODEL_NOT_SUPPORTED));
 	IS(dat_srq_create(rig.ia, rig.pz, &srq_attr, &srq), E(INVALID_PARAMETER, INVALID_ARG3));
@@ -192,7 +215,10 @@ static void test_never(void)
 
 /* ---- iWARP: none of the extensions ---- */
 
-static void iwarp(struct ib_device *device) { device->attr.iwarp = true; }
+static void iwarp(struct ib_device *device)
+{
+	device->attr.iwarp = true;
+}
 
 static void test_iwarp(void)
 {
@@ -204,7 +230,8 @@ static void test_iwarp(void)
 	CU_ASSERT_STRING_EQUAL(named(DAT_EV_ATTR_EXTENSION), "absent");
 	CU_ASSERT_TRUE(provider_attr.rdma_write_for_rdma_read_req);
 	rig_connect(&rig);
-	IS(dat_ib_post_rdma_write_immed(rig.ep, 1, &local, cookie, &remote, 1, 0), E0(NOT_IMPLEMENTED));
+	IS(dat_ib_post_rdma_write_immed(rig.ep, 1, &local, cookie, &remote, 1, 0),
+	   E0(NOT_IMPLEMENTED));
 	OK(dat_ep_post_rdma_write(rig.ep, 1, &local, cookie, &remote, 0));
 	close_altered();
 }
@@ -213,7 +240,10 @@ static void test_iwarp(void)
 
 static unsigned port_state;
 
-static void in_state(struct ib_device *device) { device->attr.port_state = (uint8_t)port_state; }
+static void in_state(struct ib_device *device)
+{
+	device->attr.port_state = (uint8_t)port_state;
+}
 static void endless(struct ib_device *device)
 {
 	device->attr.max_qp = device->attr.max_mr = device->attr.max_pd = UINT32_MAX;
@@ -221,14 +251,15 @@ static void endless(struct ib_device *device)
 
 static void test_numbers(void)
 {
-	static const char *const states[] = { "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "DEFER", "UNKNOWN", "UNKNOWN" };
+	static const char *const states[] = { "NOP",	"DOWN",	 "INIT",    "ARMED",
+					      "ACTIVE", "DEFER", "UNKNOWN", "UNKNOWN" };
 
 	for (port_state = 0; port_state < COUNT(states); port_state++) {
 		open_altered(in_state);
 		CU_ASSERT_STRING_EQUAL(named("DAT_IB_PORT_STATUS"), states[port_state]);
 		close_altered();
 	}
-	open_altered(endless);		/* more than a DAT_COUNT can say */
+	open_altered(endless); /* more than a DAT_COUNT can say */
 	CU_ASSERT_EQUAL(ia_attr.max_eps, INT32_MAX);
 	CU_ASSERT_EQUAL(ia_attr.max_lmrs, INT32_MAX);
 	CU_ASSERT_EQUAL(ia_attr.max_pzs, INT32_MAX);
@@ -261,7 +292,8 @@ static DAT_RETURN connect_to(struct sockaddr *address)
 
 static void test_connect_ipv6(void)
 {
-	struct sockaddr_in four = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in four = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	const struct sockaddr_in6 *where;
 	DAT_EP_PARAM param;
 
@@ -271,20 +303,23 @@ static void test_connect_ipv6(void)
 	IS(connect_to(six("ff02::1", 0)), E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED));
 	IS(dat_ep_common_connect(rig.ep, six("2001:db8::5", 0), 1000000, 0, NULL),
 	   E(INVALID_ADDRESS, INVALID_ADDRESS_MALFORMED));
-	OK(connect_to(six("2001:db8::5", 99)));	/* the port is the qualifier's */
+	OK(connect_to(six("2001:db8::5", 99))); /* the port is the qualifier's */
 	rig_establish();
 	CU_ASSERT_EQUAL(rig_take(rig.conn).event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
 	MUST(dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &param));
 	where = (const struct sockaddr_in6 *)(const void *)param.remote_ia_address_ptr;
 	CU_ASSERT_EQUAL(where->sin6_family, AF_INET6);
 	CU_ASSERT_EQUAL(ntohs(where->sin6_port), 1234);
-	CU_ASSERT_EQUAL(memcmp(&where->sin6_addr, &((struct sockaddr_in6 *)six("2001:db8::5", 0))->sin6_addr, 16), 0);
+	CU_ASSERT_EQUAL(memcmp(&where->sin6_addr,
+			       &((struct sockaddr_in6 *)six("2001:db8::5", 0))->sin6_addr, 16),
+			0);
 	close_altered();
 }
 
 static void test_listen_ipv6(void)
 {
-	DAT_COMM comm = { .domain = AF_INET6, .type = SOCK_STREAM }, other = { .domain = AF_INET, .type = SOCK_STREAM };
+	DAT_COMM comm = { .domain = AF_INET6, .type = SOCK_STREAM },
+		 other = { .domain = AF_INET, .type = SOCK_STREAM };
 	const char *const good[] = { "::", "::1" };
 	DAT_EVD_HANDLE requests;
 	DAT_CSP_HANDLE csp;
@@ -321,22 +356,28 @@ static void test_handles(void)
 	p = *(const DAT_PROVIDER *const *)t->ep;
 	IS(p->ia_query_func(t->ep, NULL, DAT_IA_FIELD_ALL, &o->ia, 0, NULL), bad);
 	IS(p->ia_close_func(t->ep, DAT_CLOSE_ABRUPT_FLAG), bad);
-	IS(p->ia_ha_related_func(t->ep, (DAT_NAME_PTR)(uintptr_t)"fake", &o->idle[0]), bad);
-	IS(p->ia_ha_related_func(rig_inside(t->ia), (DAT_NAME_PTR)(uintptr_t)"fake", NULL),
+	IS(p->ia_ha_related_func(t->ep, (DAT_NAME_PTR)(uintptr_t) "fake", &o->idle[0]), bad);
+	IS(p->ia_ha_related_func(rig_inside(t->ia), (DAT_NAME_PTR)(uintptr_t) "fake", NULL),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
-	IS(p->ia_ha_related_func(rig_inside(t->ia), (DAT_NAME_PTR)(uintptr_t)"nobody", &o->idle[0]),
+	IS(p->ia_ha_related_func(rig_inside(t->ia), (DAT_NAME_PTR)(uintptr_t) "nobody",
+				 &o->idle[0]),
 	   E(INVALID_PARAMETER, INVALID_ARG1));
 	IS(p->cno_create_func(t->ep, nobody, &o->handle), bad);
 	IS(p->cno_fd_create_func(t->ep, &o->fd, &o->handle), bad);
 	IS(p->evd_create_func(t->ep, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &o->handle), bad);
 	IS(p->pz_create_func(t->ep, &o->handle), bad);
-	IS(p->lmr_create_func(t->ep, DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){ .for_va = things_memory }, 64,
-			      t->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &o->handle, NULL, NULL, NULL, NULL), bad);
+	IS(p->lmr_create_func(t->ep, DAT_MEM_TYPE_VIRTUAL,
+			      (DAT_REGION_DESCRIPTION){ .for_va = things_memory }, 64, t->pz,
+			      DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &o->handle, NULL, NULL, NULL,
+			      NULL),
+	   bad);
 	IS(p->lmr_sync_rdma_read_func(t->ep, &local, 1), bad);
 	IS(p->lmr_sync_rdma_write_func(t->ep, &local, 1), bad);
-	IS(p->ep_create_func(t->ep, t->pz, t->rig.recv, t->rig.request, t->evd, NULL, &o->handle), bad);
+	IS(p->ep_create_func(t->ep, t->pz, t->rig.recv, t->rig.request, t->evd, NULL, &o->handle),
+	   bad);
 	IS(p->psp_create_func(t->ep, 7400, t->requests, DAT_PSP_CONSUMER_FLAG, &o->handle), bad);
-	IS(p->psp_create_any_func(t->ep, &o->qual, t->requests, DAT_PSP_CONSUMER_FLAG, &o->handle), bad);
+	IS(p->psp_create_any_func(t->ep, &o->qual, t->requests, DAT_PSP_CONSUMER_FLAG, &o->handle),
+	   bad);
 	IS(p->rsp_create_func(t->ep, 7400, t->ep, t->requests, &o->handle), bad);
 	IS(p->csp_create_func(t->ep, &comm, t->address, t->requests, &o->handle), bad);
 	IS(p->srq_create_func(t->ep, t->pz, &srq, &o->handle), bad);
@@ -350,7 +391,7 @@ static DAT_RETURN open_again(DAT_IA_HANDLE *ia)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 
-	return dat_ia_open((char *)(uintptr_t)"again", 8, &async, ia);
+	return dat_ia_open((char *)(uintptr_t) "again", 8, &async, ia);
 }
 
 static void test_names(void)
@@ -368,11 +409,13 @@ static void test_names(void)
 		OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 		dat_provider_fini(&info);
 		IS(open_again(&ia), E(PROVIDER_NOT_FOUND, NAME_NOT_REGISTERED));
-		IS(dapl_ia_open((char *)(uintptr_t)"again", 8, &async, &ia), E(INVALID_PARAMETER, INVALID_ARG1));
-		dat_provider_fini(&info);	/* once more is nothing */
+		IS(dapl_ia_open((char *)(uintptr_t) "again", 8, &async, &ia),
+		   E(INVALID_PARAMETER, INVALID_ARG1));
+		dat_provider_fini(&info); /* once more is nothing */
 	}
-	dat_provider_init(&nameless, "fake0 1");	/* the registry refuses it */
-	IS(dapl_ia_open((char *)(uintptr_t)"", 8, &async, &ia), E(INVALID_PARAMETER, INVALID_ARG1));
+	dat_provider_init(&nameless, "fake0 1"); /* the registry refuses it */
+	IS(dapl_ia_open((char *)(uintptr_t) "", 8, &async, &ia),
+	   E(INVALID_PARAMETER, INVALID_ARG1));
 }
 
 static const struct unit_test tests[] = {
@@ -382,7 +425,8 @@ static const struct unit_test tests[] = {
 	{ "ext 7: states of a port; numbers that are too large", test_numbers },
 	{ "connection 2, 5: to an address of IPv6", test_connect_ipv6 },
 	{ "connection 2: listening on an address of IPv6", test_listen_ipv6 },
-	{ "ia: another object in the place of the IA, by a registry that looks at none", test_handles },
+	{ "ia: another object in the place of the IA, by a registry that looks at none",
+	  test_handles },
 	{ "registry 6.4: announced, withdrawn and announced again; refused", test_names },
 };
 

@@ -209,7 +209,7 @@ static void test_many(void)
 
 	for (i = 0; i < MANY; i++) {
 		async = DAT_HANDLE_NULL;
-		MUST(dat_ia_open((char *)(uintptr_t)"ofa-v2-soft", 8, &async, &ias[i]));
+		MUST(dat_ia_open((char *)(uintptr_t) "ofa-v2-soft", 8, &async, &ias[i]));
 		OK(dat_ia_query(ias[i], NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attrs[i]));
 	}
 	for (i = 0; i < MANY; i += 2)
@@ -217,7 +217,8 @@ static void test_many(void)
 	for (i = 1; i < MANY; i += 2) {
 		CU_ASSERT_STRING_EQUAL(named(&attrs[i], "DAT_IB_PORT_NUMBER"), "1");
 		OK(dat_pz_create(ias[i], &pz));
-		IS(dat_ia_close(ias[i], DAT_CLOSE_GRACEFUL_FLAG), E(INVALID_STATE, INVALID_STATE_IA_IN_USE));
+		IS(dat_ia_close(ias[i], DAT_CLOSE_GRACEFUL_FLAG),
+		   E(INVALID_STATE, INVALID_STATE_IA_IN_USE));
 		OK(dat_pz_free(pz));
 		OK(dat_ia_close(ias[i], DAT_CLOSE_GRACEFUL_FLAG));
 	}

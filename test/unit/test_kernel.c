@@ -44,7 +44,8 @@ static void file_write(const char *name, const char *text)
 
 static struct ibv_device verbs_device;
 static struct ibv_context context = { .device = &verbs_device };
-static struct ib_device device = { .verbs = &context, .attr = { .device_name = "mlx9_3", .port = 2 } };
+static struct ib_device device = { .verbs = &context,
+				   .attr = { .device_name = "mlx9_3", .port = 2 } };
 static uint64_t values[IB_KERNEL_MOST];
 
 static void read_group(enum ib_kernel_group group, unsigned count)
@@ -63,7 +64,8 @@ static void expect_only(unsigned at, uint64_t value, unsigned also, uint64_t too
 
 static void path_set(const char *folder)
 {
-	snprintf(verbs_device.ibdev_path, sizeof(verbs_device.ibdev_path), "%s/%s", unit_tmpdir(), folder);
+	snprintf(verbs_device.ibdev_path, sizeof(verbs_device.ibdev_path), "%s/%s", unit_tmpdir(),
+		 folder);
 }
 
 /* What cannot be read, or is no number, counts nothing. */

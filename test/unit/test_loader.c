@@ -9,7 +9,7 @@
 struct fake_control fake;
 
 #define FAKE(name, params) name " u2.0 nonthreadsafe default @ fake.1.0 \"" params "\" \"\"\n"
-#define NOT_FOUND FAKE_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
+#define NOT_FOUND	   FAKE_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
 
 static void expect(int inits, int finis, int unloads)
 {
@@ -176,8 +176,10 @@ static void child_chain(void)
 static void chain(void)
 {
 	fake_in_child("a u2.0 nonthreadsafe default libabsent.so.7 fake.1.0 first \"\"\n"
-		      "a u2.0 nonthreadsafe default libc.so.6 fake.1.0 none \"\"\n"
-		      FAKE("a", "silent") FAKE("a", "third") FAKE("a", "fourth"), child_chain);
+		      "a u2.0 nonthreadsafe default libc.so.6 fake.1.0 none \"\"\n" FAKE("a",
+											 "silent")
+			      FAKE("a", "third") FAKE("a", "fourth"),
+		      child_chain);
 }
 
 static void child_chain_exhausted(void)
@@ -195,8 +197,9 @@ static void chain_exhausted(void)
 {
 	struct fake_capture capture = fake_capture(STDERR_FILENO);
 
-	fake_in_child("a u2.0 nonthreadsafe default libabsent.so.7 fake.1.0 first \"\"\n"
-		      FAKE("a", "silent"), child_chain_exhausted);
+	fake_in_child("a u2.0 nonthreadsafe default libabsent.so.7 fake.1.0 first \"\"\n" FAKE(
+			      "a", "silent"),
+		      child_chain_exhausted);
 	CU_ASSERT_PTR_NOT_NULL(strstr(fake_captured(capture), "did not register it"));
 }
 

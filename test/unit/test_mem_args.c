@@ -18,9 +18,13 @@ struct lmr_args {
 static void lmr_good(void *args)
 {
 	*(struct lmr_args *)args = (struct lmr_args){
-		.ia = things.ia, .type = DAT_MEM_TYPE_VIRTUAL, .region.for_va = things_memory,
-		.length = sizeof(things_memory), .pz = things.pz,
-		.privileges = DAT_MEM_PRIV_ALL_FLAG, .va_type = DAT_VA_TYPE_VA,
+		.ia = things.ia,
+		.type = DAT_MEM_TYPE_VIRTUAL,
+		.region.for_va = things_memory,
+		.length = sizeof(things_memory),
+		.pz = things.pz,
+		.privileges = DAT_MEM_PRIV_ALL_FLAG,
+		.va_type = DAT_VA_TYPE_VA,
 		.lmr = &things_out.handle,
 	};
 }
@@ -29,9 +33,9 @@ static DAT_RETURN lmr_call(void *args)
 {
 	struct lmr_args *a = args;
 
-	return dat_lmr_create(a->ia, a->type, a->region, a->length, a->pz, a->privileges, a->va_type,
-			      a->lmr, &things_out.lkey, &things_out.rkey, &things_out.size,
-			      &things_out.address);
+	return dat_lmr_create(a->ia, a->type, a->region, a->length, a->pz, a->privileges,
+			      a->va_type, a->lmr, &things_out.lkey, &things_out.rkey,
+			      &things_out.size, &things_out.address);
 }
 
 static void lmr_undo(void *args)
@@ -63,10 +67,10 @@ static const struct spoil_row lmr_rows[] = {
 	{ "wraps", lmr_wraps, E(INVALID_PARAMETER, INVALID_ARG4), 3 },
 };
 
-static const struct spoil_call lmr_create = {
-	"dat_lmr_create", sizeof(struct lmr_args), lmr_good, lmr_call, lmr_undo, lmr_rows,
-	COUNT(lmr_rows)
-};
+static const struct spoil_call lmr_create = { "dat_lmr_create", sizeof(struct lmr_args),
+					      lmr_good,		lmr_call,
+					      lmr_undo,		lmr_rows,
+					      COUNT(lmr_rows) };
 
 /* ---- dat_lmr_create over an LMR, and of shared memory ---- */
 
@@ -91,10 +95,13 @@ static const struct spoil_row lmr_over_rows[] = {
 	{ "lmr", lmr_over_bad, E(INVALID_HANDLE, INVALID_HANDLE_LMR), 3 },
 };
 
-static const struct spoil_call lmr_over = {
-	"dat_lmr_create over an LMR", sizeof(struct lmr_args), lmr_over_good, lmr_call, lmr_undo,
-	lmr_over_rows, COUNT(lmr_over_rows)
-};
+static const struct spoil_call lmr_over = { "dat_lmr_create over an LMR",
+					    sizeof(struct lmr_args),
+					    lmr_over_good,
+					    lmr_call,
+					    lmr_undo,
+					    lmr_over_rows,
+					    COUNT(lmr_over_rows) };
 
 static void lmr_shared_good(void *args)
 {
@@ -118,10 +125,13 @@ static const struct spoil_row lmr_shared_rows[] = {
 	{ "no cookie", lmr_no_cookie, E(INVALID_PARAMETER, INVALID_ARG3), 3 },
 };
 
-static const struct spoil_call lmr_shared = {
-	"dat_lmr_create of shared memory", sizeof(struct lmr_args), lmr_shared_good, lmr_call,
-	lmr_undo, lmr_shared_rows, COUNT(lmr_shared_rows)
-};
+static const struct spoil_call lmr_shared = { "dat_lmr_create of shared memory",
+					      sizeof(struct lmr_args),
+					      lmr_shared_good,
+					      lmr_call,
+					      lmr_undo,
+					      lmr_shared_rows,
+					      COUNT(lmr_shared_rows) };
 
 /* ---- dat_rmr_bind, on a connected endpoint; dat_pz_create, dat_rmr_create ---- */
 
@@ -148,11 +158,16 @@ static void bind_good(void *args)
 	struct bind_args *a = args;
 
 	*a = (struct bind_args){
-		.rmr = things.rmr, .lmr = things.lmr,
-		.triplet = { .virtual_address = (uintptr_t)things_memory, .segment_length = 64,
+		.rmr = things.rmr,
+		.lmr = things.lmr,
+		.triplet = { .virtual_address = (uintptr_t)things_memory,
+			     .segment_length = 64,
 			     .lmr_context = things.lkey },
-		.where = &a->triplet, .privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG,
-		.va_type = DAT_VA_TYPE_VA, .ep = things.ep, .context = &things_out.rkey,
+		.where = &a->triplet,
+		.privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG,
+		.va_type = DAT_VA_TYPE_VA,
+		.ep = things.ep,
+		.context = &things_out.rkey,
 	};
 }
 
@@ -183,8 +198,9 @@ SPOIL(bind_args, bind_datagrams, a->ep = ud)
 SPOIL(bind_args, bind_full, a->ep = full)
 SPOIL(bind_args, bind_bad_lmr, a->lmr = things.rmr)
 SPOIL(bind_args, bind_other_pz, a->rmr = elsewhere)
-SPOIL(bind_args, bind_read_only, (a->lmr = read_only, a->triplet.lmr_context = read_only_lkey,
-				  a->privileges = DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+SPOIL(bind_args, bind_read_only,
+      (a->lmr = read_only, a->triplet.lmr_context = read_only_lkey,
+       a->privileges = DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
 SPOIL(bind_args, bind_other_context, a->triplet.lmr_context = 1)
 SPOIL(bind_args, bind_outside, a->triplet.virtual_address += sizeof(things_memory) - 63)
 SPOIL(bind_args, bind_before, a->triplet.virtual_address -= 1)
@@ -206,16 +222,17 @@ static const struct spoil_row bind_rows[] = {
 	{ "before", bind_before, E(INVALID_PARAMETER, INVALID_ARG3), 3 },
 	{ "another pz", bind_other_pz, E(INVALID_PARAMETER, INVALID_ARG6), 1 },
 	{ "privileges", bind_bad_privileges, E(INVALID_PARAMETER, INVALID_ARG4), 4 },
-	{ "memory not to be written", bind_read_only, E(PRIVILEGES_VIOLATION, PRIVILEGES_RDMA_WRITE), 2 },
+	{ "memory not to be written", bind_read_only,
+	  E(PRIVILEGES_VIOLATION, PRIVILEGES_RDMA_WRITE), 2 },
 	{ "va_type", bind_bad_va_type, E(INVALID_PARAMETER, INVALID_ARG5), 5 },
 	{ "zero-based", bind_zero_based, E0(MODEL_NOT_SUPPORTED), 5 },
 	{ "full", bind_full, E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY), 6 },
 };
 
-static const struct spoil_call rmr_bind = {
-	"dat_rmr_bind", sizeof(struct bind_args), bind_good, bind_call, bind_undo, bind_rows,
-	COUNT(bind_rows)
-};
+static const struct spoil_call rmr_bind = { "dat_rmr_bind",  sizeof(struct bind_args),
+					    bind_good,	     bind_call,
+					    bind_undo,	     bind_rows,
+					    COUNT(bind_rows) };
 
 /* ---- the tests ---- */
 
@@ -227,9 +244,18 @@ static void run(const struct spoil_call *call)
 	things_close();
 }
 
-static void test_lmr_create(void) { run(&lmr_create); }
-static void test_lmr_over(void) { run(&lmr_over); }
-static void test_lmr_shared(void) { run(&lmr_shared); }
+static void test_lmr_create(void)
+{
+	run(&lmr_create);
+}
+static void test_lmr_over(void)
+{
+	run(&lmr_over);
+}
+static void test_lmr_shared(void)
+{
+	run(&lmr_shared);
+}
 
 /* Each bind that succeeds takes places in the queue, which its completions give back. */
 static void test_rmr_bind(void)
@@ -243,9 +269,9 @@ static void test_rmr_bind(void)
 	things_open();
 	rig_connect(&things.rig);
 	rig = things.rig;
-	MUST(dat_lmr_create(things.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(things_memory), things.pz,
-			    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA,
-			    &read_only, &read_only_lkey, NULL, NULL, NULL));
+	MUST(dat_lmr_create(things.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(things_memory),
+			    things.pz, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			    DAT_VA_TYPE_VA, &read_only, &read_only_lkey, NULL, NULL, NULL));
 	MUST(dat_pz_create(things.ia, &pz));
 	MUST(dat_rmr_create(pz, &elsewhere));
 	attr.max_request_dtos = 1;

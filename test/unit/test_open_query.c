@@ -12,8 +12,7 @@ static void test_checks(void)
 	DAT_HANDLE handle = DAT_HANDLE_NULL;
 	DAT_IA_ATTR attr;
 
-	IS(dat_ib_open_query(NULL, &handle, 0, &attr, 0, NULL),
-	   E(INVALID_PARAMETER, INVALID_ARG3));
+	IS(dat_ib_open_query(NULL, &handle, 0, &attr, 0, NULL), E(INVALID_PARAMETER, INVALID_ARG3));
 	CU_ASSERT_EQUAL(DAT_GET_TYPE(dat_ib_open_query("no-such-ia", &handle, 0, &attr, 0, NULL)),
 			DAT_PROVIDER_NOT_FOUND);
 	IS(dat_ib_open_query(name, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL),
@@ -57,7 +56,7 @@ static void test_related(void)
 	CU_ASSERT_EQUAL(related, DAT_HA_TRUE);
 	env_close(&env);
 	MUST(dat_registry_providers_related(name, name, &related));
-	CU_ASSERT_EQUAL(related, DAT_HA_UNKNOWN);	/* no open IA, no opinion */
+	CU_ASSERT_EQUAL(related, DAT_HA_UNKNOWN); /* no open IA, no opinion */
 }
 
 static const struct unit_test tests[] = {

@@ -17,9 +17,9 @@
 #include "test/unit/unit.h"
 #include "util/clock.h"
 
-#define LENGTH   (1 << 20)
+#define LENGTH	 (1 << 20)
 #define RECEIVES 8
-#define PATIENCE (UNIT_PATIENCE * 1000u)	/* microseconds */
+#define PATIENCE (UNIT_PATIENCE * 1000u) /* microseconds */
 
 extern char **environ;
 
@@ -54,7 +54,8 @@ static bool side_open(struct side *side)
 	       !dat_ia_query(side->ia, NULL, DAT_IA_FIELD_ALL, &side->attr, 0, NULL) &&
 	       !dat_pz_create(side->ia, &side->pz) &&
 	       !dat_evd_create(side->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &side->requests) &&
-	       !dat_evd_create(side->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &side->events) &&
+	       !dat_evd_create(side->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG,
+			       &side->events) &&
 	       !dat_evd_create(side->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &side->transfers) &&
 	       !dat_lmr_create(side->ia, DAT_MEM_TYPE_VIRTUAL, region, 2 * LENGTH, side->pz,
 			       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &side->lmr,
@@ -198,14 +199,16 @@ static uint64_t serve_and_kill(struct side *server, DAT_CONN_QUAL qual)
 	pid = spawn_client(qual, &output);
 	CU_ASSERT_FATAL(next_is(server->requests, DAT_CONNECTION_REQUEST_EVENT));
 	CU_ASSERT_EQUAL_FATAL(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle,
-					    server->ep, 0, NULL), DAT_SUCCESS);
+					    server->ep, 0, NULL),
+			      DAT_SUCCESS);
 	CU_ASSERT_FATAL(next_is(server->events, DAT_CONNECTION_EVENT_ESTABLISHED));
 	memcpy(server->memory, &server->shown, sizeof(server->shown));
 	message.segment_length = sizeof(server->shown);
 	CU_ASSERT_EQUAL_FATAL(dat_ep_post_send(server->ep, 1, &message, cookie,
-					       DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+					       DAT_COMPLETION_DEFAULT_FLAG),
+			      DAT_SUCCESS);
 	CU_ASSERT_FATAL(next_is(server->transfers, DAT_DTO_COMPLETION_EVENT));
-	CU_ASSERT_EQUAL_FATAL(read(output, &c, 1), 1);	/* it is writing */
+	CU_ASSERT_EQUAL_FATAL(read(output, &c, 1), 1); /* it is writing */
 
 	kill(pid, SIGKILL);
 	killed = clock_now();
@@ -217,7 +220,7 @@ static uint64_t serve_and_kill(struct side *server, DAT_CONN_QUAL qual)
 
 	CU_ASSERT_EQUAL(dat_ep_free(server->ep), DAT_SUCCESS);
 	while (dat_evd_dequeue(server->transfers, &event) == DAT_SUCCESS)
-		;		/* flushed receives */
+		; /* flushed receives */
 	close(output);
 	CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
 	CU_ASSERT(unit_wait_for(nothing_left, NULL, UNIT_PATIENCE));
@@ -260,7 +263,8 @@ static void killed_client(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C.10, T23 client killed in the middle of a transfer: one ending within 1 s, nothing left, next served",
+	{ "C.10, T23 client killed in the middle of a transfer: one ending within 1 s, nothing "
+	  "left, next served",
 	  killed_client },
 };
 

@@ -18,8 +18,11 @@ static void post_good(void *args)
 	struct post_args *a = args;
 	int i;
 
-	*a = (struct post_args){ .ep = things.ep, .count = 1, .list = a->segments,
-				 .remote_value = { 0x5000, 64, 0x99 }, .remote = &a->remote_value };
+	*a = (struct post_args){ .ep = things.ep,
+				 .count = 1,
+				 .list = a->segments,
+				 .remote_value = { 0x5000, 64, 0x99 },
+				 .remote = &a->remote_value };
 	for (i = 0; i < FAKE_MAX_SGE; i++)
 		a->segments[i] = (DAT_LMR_TRIPLET){ (uintptr_t)things_memory, 8, things.lkey };
 }
@@ -41,18 +44,19 @@ static void recv_undo(void *args)
 
 static const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
 
-#define POST(name, call) \
-	static DAT_RETURN name(void *args) \
-	{ \
+#define POST(name, call)                    \
+	static DAT_RETURN name(void *args)  \
+	{                                   \
 		struct post_args *a = args; \
-		return call; \
+		return call;                \
 	}
 
 POST(send_, dat_ep_post_send(a->ep, a->count, a->list, cookie, a->flags))
 POST(recv_, dat_ep_post_recv(a->ep, a->count, a->list, cookie, a->flags))
 POST(write_, dat_ep_post_rdma_write(a->ep, a->count, a->list, cookie, a->remote, a->flags))
 POST(read_, dat_ep_post_rdma_read(a->ep, a->count, a->list, cookie, a->remote, a->flags))
-POST(send_inv, dat_ep_post_send_with_invalidate(a->ep, a->count, a->list, cookie, a->flags, DAT_TRUE, 3))
+POST(send_inv,
+     dat_ep_post_send_with_invalidate(a->ep, a->count, a->list, cookie, a->flags, DAT_TRUE, 3))
 POST(add, dat_ib_post_fetch_and_add(a->ep, 1, a->list, cookie, a->remote, a->flags))
 POST(swap, dat_ib_post_cmp_and_swap(a->ep, 1, 2, a->list, cookie, a->remote, a->flags))
 POST(immed, dat_ib_post_rdma_write_immed(a->ep, a->count, a->list, cookie, a->remote, 5, a->flags))
@@ -78,63 +82,123 @@ SPOIL(post_args, short_word, a->segments[0].segment_length = 7)
 SPOIL(post_args, odd_place, a->remote_value.virtual_address = 0x5004)
 
 #define P(arg) E(INVALID_PARAMETER, INVALID_##arg)
-#define REQUEST_FLAGS(arg, n) \
+#define REQUEST_FLAGS(arg, n)                                                                  \
 	{ "threshold", threshold_flag, P(arg), n }, { "kernel flag", kernel_flag, P(arg), n }, \
-	{ "unknown flag", unknown_flag, P(arg), n }, { "unsignalled", unsignalled_flag, P(arg), n }
-#define EP_ROW { "ep", bad_ep, E(INVALID_HANDLE, INVALID_HANDLE_EP), 1 }
-#define EP_ROWS EP_ROW, { "ep of datagrams", datagrams, E(INVALID_HANDLE, INVALID_HANDLE_EP), 1 }
-#define FULL_ROW { "full", full_queue, E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY), 1 }
-#define COUNT_ROWS { "negative", negative, P(ARG2), 2 }, { "too many", too_many, P(ARG2), 2 }
-#define LIST_ROW { "no list", no_list, P(ARG3), 3 }
-#define LENGTH_ROW(arg) { "too long", too_long, P(arg), 3 }
-#define STATE_ROW { "state", state, E(INVALID_STATE, INVALID_STATE_EP_RESERVED), 1 }
+		{ "unknown flag", unknown_flag, P(arg), n },                                   \
+	{                                                                                      \
+		"unsignalled", unsignalled_flag, P(arg), n                                     \
+	}
+#define EP_ROW                                                        \
+	{                                                             \
+		"ep", bad_ep, E(INVALID_HANDLE, INVALID_HANDLE_EP), 1 \
+	}
+#define EP_ROWS                                                                       \
+	EP_ROW,                                                                       \
+	{                                                                             \
+		"ep of datagrams", datagrams, E(INVALID_HANDLE, INVALID_HANDLE_EP), 1 \
+	}
+#define FULL_ROW                                                                  \
+	{                                                                         \
+		"full", full_queue, E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY), 1 \
+	}
+#define COUNT_ROWS                               \
+	{ "negative", negative, P(ARG2), 2 },    \
+	{                                        \
+		"too many", too_many, P(ARG2), 2 \
+	}
+#define LIST_ROW                               \
+	{                                      \
+		"no list", no_list, P(ARG3), 3 \
+	}
+#define LENGTH_ROW(arg)                         \
+	{                                       \
+		"too long", too_long, P(arg), 3 \
+	}
+#define STATE_ROW                                                              \
+	{                                                                      \
+		"state", state, E(INVALID_STATE, INVALID_STATE_EP_RESERVED), 1 \
+	}
 
 static const struct spoil_row send_rows[] = {
-	EP_ROWS, COUNT_ROWS, LIST_ROW, REQUEST_FLAGS(ARG5, 5), LENGTH_ROW(ARG3), STATE_ROW, FULL_ROW,
+	EP_ROWS,	  COUNT_ROWS, LIST_ROW, REQUEST_FLAGS(ARG5, 5),
+	LENGTH_ROW(ARG3), STATE_ROW,  FULL_ROW,
 };
 
 /* A receive is taken in any state, and of any length. */
 static const struct spoil_row recv_rows[] = {
-	EP_ROW, { "srq", on_srq, E(INVALID_STATE, INVALID_STATE_SRQ_IN_USE), 1 }, COUNT_ROWS, LIST_ROW,
+	EP_ROW,
+	{ "srq", on_srq, E(INVALID_STATE, INVALID_STATE_SRQ_IN_USE), 1 },
+	COUNT_ROWS,
+	LIST_ROW,
 	REQUEST_FLAGS(ARG5, 5),
-	{ "suppress", suppress_flag, P(ARG5), 5 }, { "solicited", solicited_flag, P(ARG5), 5 },
-	{ "fence", fence_flag, P(ARG5), 5 }, FULL_ROW,
+	{ "suppress", suppress_flag, P(ARG5), 5 },
+	{ "solicited", solicited_flag, P(ARG5), 5 },
+	{ "fence", fence_flag, P(ARG5), 5 },
+	FULL_ROW,
 };
 
 static const struct spoil_row rdma_rows[] = {
-	EP_ROWS, COUNT_ROWS, LIST_ROW, { "no remote", no_remote, P(ARG5), 4 }, REQUEST_FLAGS(ARG6, 5),
-	LENGTH_ROW(ARG3), STATE_ROW, FULL_ROW,
+	EP_ROWS,
+	COUNT_ROWS,
+	LIST_ROW,
+	{ "no remote", no_remote, P(ARG5), 4 },
+	REQUEST_FLAGS(ARG6, 5),
+	LENGTH_ROW(ARG3),
+	STATE_ROW,
+	FULL_ROW,
 };
 
 /* The remote segment follows the cookie: ARG5 of the macros with one operand, ARG6 with two. */
 static const struct spoil_row add_rows[] = {
-	EP_ROWS, { "no list", no_list, P(ARG3), 3 }, { "short", short_word, P(ARG3), 3 },
-	{ "no remote", no_remote, P(ARG5), 5 }, { "odd", odd_place, P(ARG5), 5 },
-	REQUEST_FLAGS(ARG6, 6), STATE_ROW, FULL_ROW,
+	EP_ROWS,
+	{ "no list", no_list, P(ARG3), 3 },
+	{ "short", short_word, P(ARG3), 3 },
+	{ "no remote", no_remote, P(ARG5), 5 },
+	{ "odd", odd_place, P(ARG5), 5 },
+	REQUEST_FLAGS(ARG6, 6),
+	STATE_ROW,
+	FULL_ROW,
 };
 
 static const struct spoil_row swap_rows[] = {
-	EP_ROWS, { "no list", no_list, P(ARG4), 3 }, { "short", short_word, P(ARG4), 3 },
-	{ "no remote", no_remote, P(ARG6), 5 }, { "odd", odd_place, P(ARG6), 5 },
-	REQUEST_FLAGS(ARG7, 6), STATE_ROW, FULL_ROW,
+	EP_ROWS,
+	{ "no list", no_list, P(ARG4), 3 },
+	{ "short", short_word, P(ARG4), 3 },
+	{ "no remote", no_remote, P(ARG6), 5 },
+	{ "odd", odd_place, P(ARG6), 5 },
+	REQUEST_FLAGS(ARG7, 6),
+	STATE_ROW,
+	FULL_ROW,
 };
 
 static const struct spoil_row immed_rows[] = {
-	EP_ROWS, COUNT_ROWS, LIST_ROW, { "no remote", no_remote, P(ARG5), 5 }, REQUEST_FLAGS(ARG7, 7),
-	LENGTH_ROW(ARG3), STATE_ROW, FULL_ROW,
+	EP_ROWS,
+	COUNT_ROWS,
+	LIST_ROW,
+	{ "no remote", no_remote, P(ARG5), 5 },
+	REQUEST_FLAGS(ARG7, 7),
+	LENGTH_ROW(ARG3),
+	STATE_ROW,
+	FULL_ROW,
 };
 
 #define ROWS(rows) rows, COUNT(rows)
 
 static const struct spoil_call calls[] = {
-	{ "dat_ep_post_send", sizeof(struct post_args), post_good, send_, post_undo, ROWS(send_rows) },
-	{ "dat_ep_post_recv", sizeof(struct post_args), post_good, recv_, recv_undo, ROWS(recv_rows) },
-	{ "dat_ep_post_rdma_write", sizeof(struct post_args), post_good, write_, post_undo, ROWS(rdma_rows) },
-	{ "dat_ep_post_rdma_read", sizeof(struct post_args), post_good, read_, post_undo, ROWS(rdma_rows) },
-	{ "dat_ep_post_send_with_invalidate", sizeof(struct post_args), post_good, send_inv, post_undo,
+	{ "dat_ep_post_send", sizeof(struct post_args), post_good, send_, post_undo,
 	  ROWS(send_rows) },
-	{ "dat_ib_post_fetch_and_add", sizeof(struct post_args), post_good, add, post_undo, ROWS(add_rows) },
-	{ "dat_ib_post_cmp_and_swap", sizeof(struct post_args), post_good, swap, post_undo, ROWS(swap_rows) },
+	{ "dat_ep_post_recv", sizeof(struct post_args), post_good, recv_, recv_undo,
+	  ROWS(recv_rows) },
+	{ "dat_ep_post_rdma_write", sizeof(struct post_args), post_good, write_, post_undo,
+	  ROWS(rdma_rows) },
+	{ "dat_ep_post_rdma_read", sizeof(struct post_args), post_good, read_, post_undo,
+	  ROWS(rdma_rows) },
+	{ "dat_ep_post_send_with_invalidate", sizeof(struct post_args), post_good, send_inv,
+	  post_undo, ROWS(send_rows) },
+	{ "dat_ib_post_fetch_and_add", sizeof(struct post_args), post_good, add, post_undo,
+	  ROWS(add_rows) },
+	{ "dat_ib_post_cmp_and_swap", sizeof(struct post_args), post_good, swap, post_undo,
+	  ROWS(swap_rows) },
 	{ "dat_ib_post_rdma_write_immed", sizeof(struct post_args), post_good, immed, post_undo,
 	  ROWS(immed_rows) },
 };
@@ -144,15 +208,15 @@ static void open_others(void)
 	DAT_EP_ATTR attr = rig_attr();
 	struct rig other = things.rig;
 
-	MUST(dat_ep_create_with_srq(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd,
-				    things.srq, &attr, &fed));
+	MUST(dat_ep_create_with_srq(things.ia, things.pz, things.rig.recv, things.rig.request,
+				    things.evd, things.srq, &attr, &fed));
 	attr.max_recv_dtos = attr.max_request_dtos = 1;
-	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd, &attr,
-			   &full));
+	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd,
+			   &attr, &full));
 	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
 	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
-	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd, &attr,
-			   &ud));
+	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd,
+			   &attr, &ud));
 	other.ep = full;
 	rig_connect(&other);
 	while (rig_send(&other, 1, 0) == DAT_SUCCESS)
@@ -184,10 +248,22 @@ static void run_all(size_t first, size_t last)
 	things_close();
 }
 
-static void test_messages(void) { run_all(0, 2); }
-static void test_rdma(void) { run_all(2, 4); }
-static void test_invalidate(void) { run_all(4, 5); }
-static void test_extensions(void) { run_all(5, COUNT(calls)); }
+static void test_messages(void)
+{
+	run_all(0, 2);
+}
+static void test_rdma(void)
+{
+	run_all(2, 4);
+}
+static void test_invalidate(void)
+{
+	run_all(4, 5);
+}
+static void test_extensions(void)
+{
+	run_all(5, COUNT(calls));
+}
 
 static const struct unit_test tests[] = {
 	{ "dto 1.1: send and receive, each row and pair of rows", test_messages },

@@ -92,7 +92,7 @@ static void test_states(void)
 	for (i = 0; i < COUNT(requests); i++)
 		IS(requests[i](rig.ep), E(INVALID_STATE, INVALID_STATE_EP_DISCPENDING));
 	fake.upcalls.conn(fake.conn->owner, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
-	MUST(post_send(rig.ep));		/* to be flushed */
+	MUST(post_send(rig.ep)); /* to be flushed */
 	MUST(post_recv(rig.ep));
 	MUST(dat_ep_reset(rig.ep));
 	IS(post_send(rig.ep), E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED));
@@ -168,7 +168,9 @@ static void test_both_ways_share_the_queue(void)
 static void test_refused(void)
 {
 	static const DAT_RETURN answers[] = {
-		E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY), E0(INVALID_PARAMETER), E0(INTERNAL_ERROR),
+		E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY),
+		E0(INVALID_PARAMETER),
+		E0(INTERNAL_ERROR),
 	};
 	DAT_BOOLEAN recv_idle, request_idle;
 	DAT_EP_STATE state;
@@ -251,7 +253,7 @@ static void test_suppressed(void)
 			signalled++;
 			silent = 0;
 		} else {
-			CU_ASSERT_TRUE(++silent < 3);	/* half a queue */
+			CU_ASSERT_TRUE(++silent < 3); /* half a queue */
 		}
 	}
 	CU_ASSERT_EQUAL(signalled, 20);

@@ -76,8 +76,9 @@ static void test_mixed_evd(void)
 
 	setup();
 	OK(dat_psp_free(env.psp));
-	mixed = evd_open(&env, 16, DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG |
-			 DAT_EVD_CONNECTION_FLAG);
+	mixed = evd_open(&env, 16,
+			 DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG |
+				 DAT_EVD_CONNECTION_FLAG);
 	while (dat_psp_create(env.ia, env.qual, mixed, 0, &env.psp) == E0(CONN_QUAL_IN_USE))
 		env.qual++;
 	end_open(&env, &a, NULL);

@@ -4,7 +4,7 @@
 #include "test/unit/ep_util.h"
 
 static struct env env;
-static struct end a, b;			/* b lends its EVDs */
+static struct end a, b; /* b lends its EVDs */
 
 static void setup(void)
 {
@@ -43,18 +43,24 @@ static DAT_CR_HANDLE tentative_request(void)
 
 static DAT_RETURN configure(DAT_EP_PARAM_MASK but)
 {
-	DAT_EP_PARAM param = { .pz_handle = env.pz, .recv_evd_handle = b.recv,
-			       .request_evd_handle = b.request, .connect_evd_handle = b.conn,
-			       .ep_attr = { .max_recv_dtos = 4, .max_recv_iov = 1,
-					    .max_request_dtos = 4, .max_request_iov = 1 } };
+	DAT_EP_PARAM param = { .pz_handle = env.pz,
+			       .recv_evd_handle = b.recv,
+			       .request_evd_handle = b.request,
+			       .connect_evd_handle = b.conn,
+			       .ep_attr = { .max_recv_dtos = 4,
+					    .max_recv_iov = 1,
+					    .max_request_dtos = 4,
+					    .max_request_iov = 1 } };
 
-	return dat_ep_modify(b.ep, ~but & (DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-					   DAT_EP_FIELD_REQUEST_EVD_HANDLE |
-					   DAT_EP_FIELD_CONNECT_EVD_HANDLE |
-					   DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
-					   DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV |
-					   DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
-					   DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV), &param);
+	return dat_ep_modify(b.ep,
+			     ~but & (DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+				     DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+				     DAT_EP_FIELD_CONNECT_EVD_HANDLE |
+				     DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				     DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV |
+				     DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
+				     DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV),
+			     &param);
 }
 
 static void expect_rejected(struct end *end)
@@ -190,8 +196,8 @@ static void test_abrupt_close(void)
 
 	setup();
 	env_open(&other);
-	while (dat_psp_create(other.ia, ++env.qual, other.cr, DAT_PSP_PROVIDER_FLAG,
-			      &other.psp) == E0(CONN_QUAL_IN_USE))
+	while (dat_psp_create(other.ia, ++env.qual, other.cr, DAT_PSP_PROVIDER_FLAG, &other.psp) ==
+	       E0(CONN_QUAL_IN_USE))
 		;
 	other.qual = env.qual;
 	start_connect(&a);

@@ -24,15 +24,14 @@ struct request {
 
 static struct request good(struct rig *rig, DAT_LMR_HANDLE *lmr)
 {
-	return (struct request){ rig->ia, DAT_MEM_TYPE_VIRTUAL, region_of(memory), sizeof(memory),
-				 rig->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, lmr };
+	return (struct request){ rig->ia, DAT_MEM_TYPE_VIRTUAL,	 region_of(memory), sizeof(memory),
+				 rig->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,    lmr };
 }
 
 static DAT_RETURN ask(const struct request *r)
 {
 	return dat_lmr_create(r->ia, r->type, r->region, r->length, r->pz, r->privileges,
-			      r->va_type,
-			      r->lmr, NULL, NULL, NULL, NULL);
+			      r->va_type, r->lmr, NULL, NULL, NULL, NULL);
 }
 
 static void test_pz_checks(void)
@@ -69,7 +68,7 @@ static void test_pz_in_use(void)
 	MUST(ask(&r));
 	IS(dat_pz_free(rig.pz), E(INVALID_STATE, INVALID_STATE_PZ_IN_USE));
 	MUST(dat_lmr_free(lmr));
-	fake.refuse = E0(CONN_QUAL_IN_USE);	/* as EBUSY comes up */
+	fake.refuse = E0(CONN_QUAL_IN_USE); /* as EBUSY comes up */
 	IS(dat_pz_free(rig.pz), E(INVALID_STATE, INVALID_STATE_PZ_IN_USE));
 	rig_close(&rig);
 }
@@ -167,8 +166,8 @@ static void test_lmr_outputs(void)
 
 	rig_open(&rig, NULL);
 	MUST(dat_lmr_create(rig.ia, DAT_MEM_TYPE_VIRTUAL, region_of(memory + 1), 4096, rig.pz,
-			  DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_ZB, &lmr, &lkey, &rkey, &size,
-			  &address));
+			    DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_ZB, &lmr, &lkey, &rkey,
+			    &size, &address));
 	CU_ASSERT_EQUAL(lkey, FAKE_LKEY);
 	CU_ASSERT_EQUAL(rkey, FAKE_RKEY);
 	CU_ASSERT_EQUAL(size, 4096);
@@ -202,8 +201,8 @@ static void test_local_lmr_has_no_rmr_context(void)
 
 	rig_open(&rig, NULL);
 	MUST(dat_lmr_create(rig.ia, DAT_MEM_TYPE_VIRTUAL, region_of(memory), 64, rig.pz,
-			  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
-			  DAT_VA_TYPE_VA, &lmr, NULL, &rkey, NULL, NULL));
+			    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			    DAT_VA_TYPE_VA, &lmr, NULL, &rkey, NULL, NULL));
 	CU_ASSERT_EQUAL(rkey, 0);
 	MUST(dat_lmr_free(lmr));
 	rig_close(&rig);
@@ -258,7 +257,8 @@ static void test_shared_cookie(void)
 	memset(cookie, 0xff, sizeof(cookie));
 	MUST(dat_lmr_query(lmr, DAT_LMR_FIELD_ALL, &param));
 	CU_ASSERT_EQUAL(memcmp(param.region_desc.for_shared_memory.shared_memory_id, wanted,
-			       sizeof(wanted)), 0);
+			       sizeof(wanted)),
+			0);
 	MUST(dat_lmr_free(lmr));
 	rig_close(&rig);
 }

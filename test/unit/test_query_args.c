@@ -2,11 +2,11 @@
 /* Each check of the queries: a bit that no mask has, no place for the answer, and both. */
 #include "test/unit/things.h"
 
-#define QUERY(name, type, structure) \
+#define QUERY(name, type, structure)                                         \
 	static DAT_RETURN on_##name(DAT_HANDLE h, unsigned mask, bool place) \
-	{ \
-		structure *param = (structure *)things_out.bytes; \
-		return dat_##name(h, (type)mask, place ? param : NULL); \
+	{                                                                    \
+		structure *param = (structure *)things_out.bytes;            \
+		return dat_##name(h, (type)mask, place ? param : NULL);      \
 	}
 
 QUERY(pz_query, DAT_PZ_PARAM_MASK, DAT_PZ_PARAM)
@@ -26,11 +26,12 @@ static const struct {
 	DAT_RETURN (*query)(DAT_HANDLE h, unsigned mask, bool place);
 	const DAT_HANDLE *handle;
 	unsigned all, unknown;
-	bool mask_first;		/* the order of the two checks */
+	bool mask_first; /* the order of the two checks */
 } queries[] = {
 	{ "pz", on_pz_query, &things.pz, DAT_PZ_FIELD_ALL, 0x02, false },
 	{ "lmr", on_lmr_query, &things.lmr, DAT_LMR_FIELD_ALL, 0x800, false },
-	{ "rmr", on_rmr_query, &things.rmr, DAT_RMR_FIELD_ALL & ~DAT_RMR_FIELD_LMR_TRIPLET, 0x80, false },
+	{ "rmr", on_rmr_query, &things.rmr, DAT_RMR_FIELD_ALL & ~DAT_RMR_FIELD_LMR_TRIPLET, 0x80,
+	  false },
 	{ "evd", on_evd_query, &things.evd, DAT_EVD_FIELD_ALL, 0x20, true },
 	{ "cno", on_cno_query, &things.cno, DAT_CNO_FIELD_ALL, 0x08, true },
 	{ "ep", on_ep_query, &things.ep, DAT_EP_FIELD_ALL, 0x80000000, false },
@@ -116,7 +117,8 @@ static void test_ia(void)
 	}
 	OK(dat_ia_query(things.ia, NULL, 0, NULL, 0, NULL));
 	IS(dat_ia_close(things.ia, (DAT_CLOSE_FLAGS)2), E(INVALID_PARAMETER, INVALID_ARG2));
-	IS(dat_ia_close(things.ia, DAT_CLOSE_GRACEFUL_FLAG), E(INVALID_STATE, INVALID_STATE_IA_IN_USE));
+	IS(dat_ia_close(things.ia, DAT_CLOSE_GRACEFUL_FLAG),
+	   E(INVALID_STATE, INVALID_STATE_IA_IN_USE));
 	things_close();
 }
 

@@ -6,11 +6,14 @@
 struct fake_control fake;
 
 #define NOT_FOUND(subtype) FAKE_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_##subtype)
-#define BAD_PARAMETER(n) FAKE_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+#define BAD_PARAMETER(n)   FAKE_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 
-#define TEST(name) \
-	static void child_##name(void); \
-	static void name(void) { fake_in_child("", child_##name); } \
+#define TEST(name)                               \
+	static void child_##name(void);          \
+	static void name(void)                   \
+	{                                        \
+		fake_in_child("", child_##name); \
+	}                                        \
 	static void child_##name(void)
 
 static char opened_as[DAT_NAME_MAX_LENGTH];
@@ -102,15 +105,11 @@ TEST(open_reports_the_kind_of_miss)
 	DAT_IA_HANDLE ia = &ia;
 
 	add("a", 2, 1, DAT_FALSE);
-	CU_ASSERT_EQUAL(fake_openv("b", 2, 0, DAT_FALSE, &ia),
-			NOT_FOUND(NAME_NOT_REGISTERED));
+	CU_ASSERT_EQUAL(fake_openv("b", 2, 0, DAT_FALSE, &ia), NOT_FOUND(NAME_NOT_REGISTERED));
 	CU_ASSERT_PTR_NULL(ia);
-	CU_ASSERT_EQUAL(fake_openv("a", 3, 0, DAT_FALSE, &ia),
-			NOT_FOUND(MAJOR_NOT_FOUND));
-	CU_ASSERT_EQUAL(fake_openv("a", 2, 2, DAT_FALSE, &ia),
-			NOT_FOUND(MINOR_NOT_FOUND));
-	CU_ASSERT_EQUAL(fake_openv("a", 2, 0, DAT_TRUE, &ia),
-			NOT_FOUND(THREAD_SAFETY_NOT_FOUND));
+	CU_ASSERT_EQUAL(fake_openv("a", 3, 0, DAT_FALSE, &ia), NOT_FOUND(MAJOR_NOT_FOUND));
+	CU_ASSERT_EQUAL(fake_openv("a", 2, 2, DAT_FALSE, &ia), NOT_FOUND(MINOR_NOT_FOUND));
+	CU_ASSERT_EQUAL(fake_openv("a", 2, 0, DAT_TRUE, &ia), NOT_FOUND(THREAD_SAFETY_NOT_FOUND));
 	CU_ASSERT_EQUAL(fake_open("a", &ia), 0x12345);
 	CU_ASSERT_STRING_EQUAL(opened_as, "a");
 	CU_ASSERT_PTR_NULL(ia);
@@ -204,9 +203,9 @@ static void child_list_short(void)
 	CU_ASSERT_STRING_EQUAL(infos[1].ia_name, "b");
 }
 
-#define THREE_KEYS \
-	"a u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n" \
-	"b u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n" \
+#define THREE_KEYS                                                \
+	"a u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"     \
+	"b u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"     \
 	"a u2.0 nonthreadsafe default other fake.1.0 \"\" \"\"\n" \
 	"a u1.2 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"
 
@@ -242,7 +241,7 @@ static void list_leaves_the_rest(void)
 		      child_list_leaves_the_rest);
 }
 
-static DAT_HA_RELATIONSHIP opinions[2];	/* of "a" and of "b" */
+static DAT_HA_RELATIONSHIP opinions[2]; /* of "a" and of "b" */
 
 static DAT_RETURN give_opinion(DAT_IA_HANDLE ia, const DAT_NAME_PTR other, DAT_BOOLEAN *related)
 {
@@ -302,8 +301,15 @@ TEST(related_answers)
 {
 	static const DAT_HA_RELATIONSHIP F = DAT_HA_FALSE, T = DAT_HA_TRUE, U = DAT_HA_UNKNOWN;
 	const DAT_HA_RELATIONSHIP rows[][3] = {
-		{ T, T, T }, { F, F, F }, { U, U, U }, { T, U, T }, { U, T, T }, { F, U, F },
-		{ U, F, F }, { T, F, DAT_HA_CONFLICTING }, { F, T, DAT_HA_CONFLICTING },
+		{ T, T, T },
+		{ F, F, F },
+		{ U, U, U },
+		{ T, U, T },
+		{ U, T, T },
+		{ F, U, F },
+		{ U, F, F },
+		{ T, F, DAT_HA_CONFLICTING },
+		{ F, T, DAT_HA_CONFLICTING },
 	};
 	DAT_IA_HANDLE a, b;
 	size_t i;

@@ -4,10 +4,10 @@
 
 struct fake_control fake;
 
-#define FAKE_CONF "fake u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"
-#define BAD_HANDLE FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
+#define FAKE_CONF	"fake u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"
+#define BAD_HANDLE	FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define NOT_IMPLEMENTED FAKE_ERROR(DAT_NOT_IMPLEMENTED, 0)
-#define NOT_FOUND FAKE_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
+#define NOT_FOUND	FAKE_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
 
 static DAT_RETURN ask_sum(DAT_HANDLE handle, int *sum)
 {

@@ -10,7 +10,7 @@
 struct fake_control fake;
 
 #define FAKE_CONF "fake u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"
-#define BAD_IA FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
+#define BAD_IA	  FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
 #define BAD_STATE FAKE_ERROR(DAT_INVALID_STATE, 0)
 
 static DAT_COUNT provider_count(void)
@@ -176,7 +176,7 @@ static void child_ends_open(void)
 {
 	int i;
 
-	for (i = 0; i < 70; i++)	/* more than the first 64 slots of the table */
+	for (i = 0; i < 70; i++) /* more than the first 64 slots of the table */
 		CU_ASSERT_EQUAL(fake_open("fake", &left_open), DAT_SUCCESS);
 	after_the_end = nothing_works;
 }

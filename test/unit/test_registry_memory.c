@@ -9,12 +9,12 @@
 struct fake_control fake;
 
 #define FAKE(name) name " u2.0 nonthreadsafe default @ fake.1.0 \"\" \"\"\n"
-#define NO_MEMORY FAKE_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
+#define NO_MEMORY  FAKE_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
 
 void *__real_calloc(size_t count, size_t size) __attribute__((weak));
 void *__wrap_calloc(size_t count, size_t size);
 
-static unsigned until_failure;		/* 0: never */
+static unsigned until_failure; /* 0: never */
 
 void *__wrap_calloc(size_t count, size_t size)
 {

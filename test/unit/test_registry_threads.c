@@ -8,9 +8,9 @@
 struct fake_control fake;
 
 #define FAKE(name, lib) name " u2.0 nonthreadsafe default " lib " fake.1.0 \"\" \"\"\n"
-#define BAD_IA FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
-#define THREADS 4
-#define ROUNDS 200
+#define BAD_IA		FAKE_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
+#define THREADS		4
+#define ROUNDS		200
 
 static atomic_int failures, live;
 
@@ -27,7 +27,7 @@ static void begin_name(const DAT_PROVIDER_INFO *info, const char *params)
 {
 	(void)params;
 	expect(!atomic_exchange(&ready[*info->ia_name == 'b'], true));
-	expect(live++ == 0);		/* one library: one init or fini at a time */
+	expect(live++ == 0); /* one library: one init or fini at a time */
 	live--;
 }
 
@@ -86,7 +86,7 @@ static void child_all_at_once(void)
 	int i;
 
 	fake.in_init = begin_name;
-	fake.in_fini = end_name;	/* and the registry takes the entry back */
+	fake.in_fini = end_name; /* and the registry takes the entry back */
 	fake.in_open = use_name;
 	for (i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, open_and_close, &names[i % 2 * 2]);

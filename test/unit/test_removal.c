@@ -10,7 +10,7 @@
 
 static struct env env;
 static struct rdma_cm_id *ids[8];
-static atomic_uint known, removed;	/* of them, in the order of their creation */
+static atomic_uint known, removed; /* of them, in the order of their creation */
 
 int __real_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 			  enum rdma_port_space space);
@@ -85,7 +85,8 @@ static void test_idle(void)
 	setup(&a, &b);
 	CU_ASSERT_EQUAL(atomic_load(&known), 3);
 	atomic_store(&removed, 3);
-	connect_pair(&a, &b);		/* makes the CM's channel readable; told of after the removal */
+	/* makes the CM's channel readable; told of after the removal */
+	connect_pair(&a, &b);
 	expect_catastrophe();
 	disconnect_pair(&a, &b);
 	teardown(&a, &b);
@@ -104,7 +105,7 @@ static void test_connected(void)
 	connect_pair(&c, &d);
 	expect(a.conn, DAT_CONNECTION_EVENT_BROKEN, a.ep);
 	CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_DISCONNECTED);
-	expect(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, b.ep);	/* its peer's farewell */
+	expect(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, b.ep); /* its peer's farewell */
 	expect_catastrophe();
 	end_close(&c);
 	end_close(&d);

@@ -149,7 +149,7 @@ static void test_free_attempts(void)
 	start_connect(&c);
 	cr = request_next(&env);
 	OK(dat_cr_accept(cr, b.ep, 0, NULL));
-	end_free_ep(&b);	/* in CP or C: there was no time to look */
+	end_free_ep(&b); /* in CP or C: there was no time to look */
 	end_close(&c);
 	teardown();
 }

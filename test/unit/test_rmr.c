@@ -3,13 +3,13 @@
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
 
-#define READ DAT_MEM_PRIV_REMOTE_READ_FLAG
+#define READ  DAT_MEM_PRIV_REMOTE_READ_FLAG
 #define WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
-#define VA DAT_VA_TYPE_VA
+#define VA    DAT_VA_TYPE_VA
 
 static struct rig rig;
 static DAT_LMR_HANDLE lmr;
-static DAT_RMR_HANDLE rmr;		/* with the scope of the PZ */
+static DAT_RMR_HANDLE rmr; /* with the scope of the PZ */
 static DAT_RMR_HANDLE for_ep;
 static char memory[256];
 static DAT_LMR_TRIPLET part;
@@ -48,7 +48,7 @@ static void teardown(void)
 }
 
 static DAT_RETURN rmr_bind(DAT_RMR_HANDLE which, const DAT_LMR_TRIPLET *triplet,
-		       DAT_RMR_CONTEXT *context)
+			   DAT_RMR_CONTEXT *context)
 {
 	return dat_rmr_bind(which, lmr, triplet, READ, VA, rig.ep, cookie, 0, context);
 }
@@ -140,7 +140,8 @@ static void test_bind_arguments(void)
 	IS(dat_rmr_bind(rmr, lmr, &part, READ, VA, rig.ep, cookie, 0x80, &context),
 	   E(INVALID_PARAMETER, INVALID_ARG8));
 	IS(dat_rmr_bind(rmr, lmr, &part, READ, VA, rig.ep, cookie, DAT_COMPLETION_UNSIGNALLED_FLAG,
-			&context), E(INVALID_PARAMETER, INVALID_ARG8));
+			&context),
+	   E(INVALID_PARAMETER, INVALID_ARG8));
 	IS(rmr_bind(rmr, &part, NULL), E(INVALID_PARAMETER, INVALID_ARG9));
 	IS(dat_rmr_bind(rmr, rig.pz, &part, READ, VA, rig.ep, cookie, 0, &context),
 	   E(INVALID_HANDLE, INVALID_HANDLE_LMR));
@@ -181,8 +182,8 @@ static void test_bind_zones_and_privileges(void)
 	IS(rmr_bind(stranger, &nothing, &context), E(INVALID_PARAMETER, INVALID_ARG6));
 	IS(dat_rmr_bind(rmr, readable, &part, WRITE, VA, rig.ep, cookie, 0, &context),
 	   E(PRIVILEGES_VIOLATION, PRIVILEGES_RDMA_WRITE));
-	IS(dat_rmr_bind(rmr, readable, &part, 0x40, VA, rig.ep, cookie, 0,
-			&context), E(PRIVILEGES_VIOLATION, PRIVILEGES_RDMA_WRITE));
+	IS(dat_rmr_bind(rmr, readable, &part, 0x40, VA, rig.ep, cookie, 0, &context),
+	   E(PRIVILEGES_VIOLATION, PRIVILEGES_RDMA_WRITE));
 	MUST(dat_rmr_bind(rmr, readable, &part, READ, VA, rig.ep, cookie, 0, &context));
 	MUST(dat_rmr_free(stranger));
 	MUST(dat_lmr_free(elsewhere));
@@ -287,7 +288,7 @@ static void test_lmr_in_use(void)
 	MUST(dat_lmr_free(lmr));
 	lmr = lmr_open(rig.pz, DAT_MEM_PRIV_ALL_FLAG);
 	MUST(rmr_bind(rmr, &part, &context));
-	MUST(dat_rmr_free(rmr));		/* while bound, the bind in flight */
+	MUST(dat_rmr_free(rmr)); /* while bound, the bind in flight */
 	IS(dat_rmr_free(rmr), E(INVALID_HANDLE, INVALID_HANDLE_RMR));
 	complete(DAT_DTO_ERR_FLUSHED);
 	expect_bound(rmr, DAT_DTO_ERR_FLUSHED);

@@ -3,13 +3,13 @@
 #include <string.h>
 #include "test/unit/ep_util.h"
 
-#define READ DAT_MEM_PRIV_REMOTE_READ_FLAG
-#define WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+#define READ   DAT_MEM_PRIV_REMOTE_READ_FLAG
+#define WRITE  DAT_MEM_PRIV_REMOTE_WRITE_FLAG
 #define OFFSET 1000u
-#define SIZE 100u
+#define SIZE   100u
 
 static struct env env;
-static struct end a, b;		/* b opens memory, a reaches for it */
+static struct end a, b; /* b opens memory, a reaches for it */
 static DAT_RMR_HANDLE rmr;
 
 static void connect_ends(void)
@@ -24,8 +24,8 @@ static void setup(DAT_RMR_SCOPE scope)
 	env_open(&env);
 	env_listen(&env);
 	connect_ends();
-	MUST(scope == DAT_RMR_SCOPE_EP ? dat_rmr_create_for_ep(env.pz, &rmr) :
-					 dat_rmr_create(env.pz, &rmr));
+	MUST(scope == DAT_RMR_SCOPE_EP ? dat_rmr_create_for_ep(env.pz, &rmr)
+				       : dat_rmr_create(env.pz, &rmr));
 }
 
 static void teardown(void)
@@ -82,8 +82,8 @@ static DAT_DTO_COMPLETION_STATUS reach(struct end *end, DAT_MEM_PRIV_FLAGS how, 
 	DAT_EVENT event;
 
 	memset(&event, 0, sizeof(event));
-	MUST(how == READ ? dat_ep_post_rdma_read(end->ep, 1, &local, cookie, &remote, 0) :
-			   dat_ep_post_rdma_write(end->ep, 1, &local, cookie, &remote, 0));
+	MUST(how == READ ? dat_ep_post_rdma_read(end->ep, 1, &local, cookie, &remote, 0)
+			 : dat_ep_post_rdma_write(end->ep, 1, &local, cookie, &remote, 0));
 	CU_ASSERT_TRUE(event_next(end->request, &event));
 	return event.event_data.dto_completion_event_data.status;
 }

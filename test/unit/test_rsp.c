@@ -4,7 +4,7 @@
 #include "test/unit/ep_util.h"
 
 static struct env env;
-static struct end a, b;			/* b is the reserved one */
+static struct end a, b; /* b is the reserved one */
 static DAT_RSP_HANDLE rsp;
 
 static void reserve(void)

@@ -114,7 +114,8 @@ static void test_file_and_environment(void)
 					 "  ack_retry = 3;\n"
 					 "  spin_us = 0x20;\n"
 					 "  rnr_retry = \"5\";\n"
-					 "};\n"), "");
+					 "};\n"),
+			       "");
 	CU_ASSERT_STRING_EQUAL(all.path, path_of("dapl.conf"));
 	CU_ASSERT_EQUAL(value(SET_ACK_RETRY), 3);
 	CU_ASSERT_EQUAL(all.values[SET_ACK_RETRY].origin, SETTING_FILE);
@@ -323,8 +324,8 @@ static void test_unreadable_files(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(read_path(path_of("absent")),
 				      "absent: No such file or directory; the defaults are used"));
 	CU_ASSERT_STRING_EQUAL(all.path, "");
-	CU_ASSERT_PTR_NOT_NULL(strstr(read_path(unit_tmpdir()),
-				      "Is a directory; the defaults are used"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(read_path(unit_tmpdir()), "Is a directory; the defaults are used"));
 	CU_ASSERT_STRING_EQUAL(read_path(""), "");
 	CU_ASSERT_STRING_EQUAL(all.path, "");
 }
@@ -333,10 +334,46 @@ static void test_unreadable_files(void)
 static void test_any_text(void)
 {
 	static const char *const pieces[] = {
-		"defaults", "devices", "name", "spin_us", "log", " = ", ":", "{", "}", "(", ")",
-		"[", "]", ";", ",", "\n", "1", "-", "0x", "99999999999", "1e5", ".", "L", "\"",
-		"\\", "x", "//", "#", "/*", "*/", "@include \"/\"", "@include", "true",
-		"\"soft0\"", "\t", "\r", "\xff", "defaults = {", "+", "*",
+		"defaults",
+		"devices",
+		"name",
+		"spin_us",
+		"log",
+		" = ",
+		":",
+		"{",
+		"}",
+		"(",
+		")",
+		"[",
+		"]",
+		";",
+		",",
+		"\n",
+		"1",
+		"-",
+		"0x",
+		"99999999999",
+		"1e5",
+		".",
+		"L",
+		"\"",
+		"\\",
+		"x",
+		"//",
+		"#",
+		"/*",
+		"*/",
+		"@include \"/\"",
+		"@include",
+		"true",
+		"\"soft0\"",
+		"\t",
+		"\r",
+		"\xff",
+		"defaults = {",
+		"+",
+		"*",
 	};
 	unsigned state = 1, i, n;
 	char text[400];

@@ -288,11 +288,11 @@ static void nobody_listens(void)
 	bound = cm_bound(pair.far, 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.listener), 0);
 	pair.listener = NULL;
-	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), 0);	/* listened when it was resolved */
+	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), 0); /* listened when it was resolved */
 	rejected_with(&pair, 8, "");
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.active), 0);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(bound);
-	pair.active = cm_client(pair.near, ntohs(rdma_get_src_port(bound)));	/* bound only */
+	pair.active = cm_client(pair.near, ntohs(rdma_get_src_port(bound))); /* bound only */
 	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), 0);
 	rejected_with(&pair, 8, "");
 	CU_ASSERT_EQUAL(rdma_destroy_id(bound), 0);
@@ -327,7 +327,7 @@ static void parameters_are_checked(void)
 	struct seen seen;
 
 	CU_ASSERT_FATAL(pair_listen(&pair));
-	CU_ASSERT_EQUAL(rdma_connect(pair.active, NULL), -1);	/* and no queue pair */
+	CU_ASSERT_EQUAL(rdma_connect(pair.active, NULL), -1); /* and no queue pair */
 	CU_ASSERT_EQUAL(errno, EINVAL);
 	param.responder_resources = 17;
 	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), -1);
@@ -442,7 +442,7 @@ static void closing_listener_refuses_what_waits(void)
 	CU_ASSERT_FATAL(cm_ready(pair.far, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.listener), 0);
 	pair.listener = NULL;
-	CU_ASSERT_FALSE(cm_ready(pair.far, 0));		/* the tokens of the queue went with it */
+	CU_ASSERT_FALSE(cm_ready(pair.far, 0)); /* the tokens of the queue went with it */
 	for (i = 0; i < CLIENTS - 2; i++) {
 		CU_ASSERT_FATAL(cm_expect(pair.near, RDMA_CM_EVENT_REJECTED, &seen));
 		queued += seen.event.status == 28;
@@ -450,7 +450,7 @@ static void closing_listener_refuses_what_waits(void)
 	}
 	CU_ASSERT_EQUAL(queued + parked, 2);
 	CU_ASSERT(queued >= 1);
-	CU_ASSERT_EQUAL(rdma_reject(fetched, "x", 1), 0);	/* was reported: stays usable */
+	CU_ASSERT_EQUAL(rdma_reject(fetched, "x", 1), 0); /* was reported: stays usable */
 	CU_ASSERT(cm_expect(pair.near, RDMA_CM_EVENT_REJECTED, &seen));
 	CU_ASSERT_PTR_EQUAL(seen.event.id, clients[0]);
 	CU_ASSERT_EQUAL(seen.data[0], 'x');
@@ -488,7 +488,7 @@ static void many_connections(void)
 	}
 	for (i = 0; i < MANY; i++)
 		CU_ASSERT(cm_expect(pair.far, RDMA_CM_EVENT_ESTABLISHED, &seen));
-	CU_ASSERT(count_entries("/proc/self/fd") < fds + MANY / 8);	/* a block of ports each */
+	CU_ASSERT(count_entries("/proc/self/fd") < fds + MANY / 8); /* a block of ports each */
 	CU_ASSERT_EQUAL(count_entries("/proc/self/task"), threads);
 	for (i = 0; i < MANY; i++)
 		CU_ASSERT_EQUAL(rdma_destroy_id(active[i]), 0);

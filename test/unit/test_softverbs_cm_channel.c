@@ -28,7 +28,7 @@ static void channel_is_an_eventfd(void)
 	id = cm_bound(channel, 0);
 	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
 	CU_ASSERT(cm_ready(channel, UNIT_PATIENCE));
-	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);	/* takes its events along */
+	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0); /* takes its events along */
 	CU_ASSERT_FALSE(cm_ready(channel, 0));
 	CU_ASSERT_EQUAL(rdma_get_cm_event(channel, &event), -1);
 	CU_ASSERT_EQUAL(errno, EAGAIN);
@@ -52,14 +52,14 @@ static void channel_is_ready_to_the_last(void)
 	for (i = 0; i < 8; i++) {
 		ids[i] = cm_bound(channel, 0);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(ids[i]);
-		CU_ASSERT_EQUAL(
-			rdma_resolve_addr(ids[i], NULL, rdma_get_local_addr(ids[i]), 1000), 0);
+		CU_ASSERT_EQUAL(rdma_resolve_addr(ids[i], NULL, rdma_get_local_addr(ids[i]), 1000),
+				0);
 	}
 	for (taken = 0; cm_ready(channel, 0) && taken < 100; taken++) {
 		CU_ASSERT_EQUAL_FATAL(rdma_get_cm_event(channel, &event), 0);
 		CU_ASSERT_EQUAL(rdma_ack_cm_event(event), 0);
 		if (taken == 3)
-			CU_ASSERT_EQUAL(rdma_destroy_id(ids[7]), 0);	/* with its event */
+			CU_ASSERT_EQUAL(rdma_destroy_id(ids[7]), 0); /* with its event */
 	}
 	CU_ASSERT_EQUAL(taken, 7);
 	CU_ASSERT_EQUAL(rdma_get_cm_event(channel, &event), -1);
@@ -97,9 +97,9 @@ static void many_readers_leave_no_token(void)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(channel);
 	for (i = 0; i < READERS; i++)
-		CU_ASSERT_EQUAL_FATAL(
-			pthread_create(&threads[i], NULL, fetch_to_the_last, channel), 0);
-	for (i = 0; i < 300; i++) {	/* fetched by one of them, or taken back before */
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, fetch_to_the_last, channel),
+				      0);
+	for (i = 0; i < 300; i++) { /* fetched by one of them, or taken back before */
 		id = cm_bound(channel, 0);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(id);
 		CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
@@ -111,8 +111,9 @@ static void many_readers_leave_no_token(void)
 		last[i] = cm_bound(channel, 0);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(last[i]);
 		last[i]->context = channel;
-		CU_ASSERT_EQUAL(
-			rdma_resolve_addr(last[i], NULL, rdma_get_local_addr(last[i]), 1000), 0);
+		CU_ASSERT_EQUAL(rdma_resolve_addr(last[i], NULL, rdma_get_local_addr(last[i]),
+						  1000),
+				0);
 	}
 	for (i = 0; i < READERS; i++) {
 		pthread_join(threads[i], &result);
@@ -205,7 +206,7 @@ static void reader_may_be_cancelled(void)
 	id = cm_bound(channel, 0);
 	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
-	CU_ASSERT_FALSE(cm_ready(channel, 0));		/* no reader is counted that is gone */
+	CU_ASSERT_FALSE(cm_ready(channel, 0)); /* no reader is counted that is gone */
 	id = cm_client(channel, 1);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(id);
 	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
@@ -277,8 +278,9 @@ static void destruction_waits_for_the_acknowledgement(void)
 	pthread_t thread;
 	unsigned i;
 
-	CU_ASSERT_EQUAL_FATAL(
-		rdma_resolve_addr(destroyer.id, NULL, rdma_get_local_addr(destroyer.id), 1000), 0);
+	CU_ASSERT_EQUAL_FATAL(rdma_resolve_addr(destroyer.id, NULL,
+						rdma_get_local_addr(destroyer.id), 1000),
+			      0);
 	CU_ASSERT_EQUAL_FATAL(rdma_get_cm_event(channel, &event), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, destroy, &destroyer), 0);
 	for (i = 0; i < 2000; i++)

@@ -43,11 +43,11 @@ static void ports_are_claimed(void)
 	CU_ASSERT_EQUAL(rdma_destroy_id(second), 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(first), 0);
 	CU_ASSERT_EQUAL(bind_error(channel, wild, RDMA_PS_TCP, &first), 0);
-	CU_ASSERT_PTR_NULL(first->verbs);		/* no device yet */
+	CU_ASSERT_PTR_NULL(first->verbs); /* no device yet */
 	CU_ASSERT_EQUAL(bind_error(channel, addr, RDMA_PS_TCP, &second), EADDRINUSE);
 	CU_ASSERT_EQUAL(rdma_destroy_id(first), 0);
 	CU_ASSERT_EQUAL(bind_error(channel, addr, RDMA_PS_TCP, &first), 0);
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);	/* another address, the same port */
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1); /* another address, the same port */
 	CU_ASSERT_EQUAL(bind_error(channel, addr, RDMA_PS_TCP, &second), 0);
 	CU_ASSERT_EQUAL(bind_error(channel, addr, RDMA_PS_TCP, &third), EADDRINUSE);
 	addr.sin_addr.s_addr = inet_addr("192.0.2.1");
@@ -81,7 +81,7 @@ static void port_is_free_when_destroy_returns(void)
 
 static void ephemeral_ports_differ(void)
 {
-	enum { COUNT = 700 };	/* many blocks, claimed several at a time */
+	enum { COUNT = 700 }; /* many blocks, claimed several at a time */
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *ids[COUNT], *taken;
 	bool used[65536] = { false };
@@ -136,7 +136,7 @@ static void ephemeral_ports_leave_nothing(void)
 	CU_ASSERT(descriptors() > before);
 	for (i = 0; i < COUNT; i++)
 		CU_ASSERT_EQUAL(rdma_destroy_id(ids[i]), 0);
-	CU_ASSERT(descriptors() <= before + 1);		/* a block that the next one takes */
+	CU_ASSERT(descriptors() <= before + 1); /* a block that the next one takes */
 	CU_ASSERT_EQUAL(rdma_destroy_id(kept), 0);
 	rdma_destroy_event_channel(channel);
 }
@@ -228,7 +228,7 @@ static void internet_protocol_six(void)
 	struct seen seen;
 
 	if (rdma_bind_addr(listener, (struct sockaddr *)&addr)) {
-		CU_ASSERT_EQUAL(errno, EADDRNOTAVAIL);	/* a host without it */
+		CU_ASSERT_EQUAL(errno, EADDRNOTAVAIL); /* a host without it */
 	} else {
 		CU_ASSERT_EQUAL(rdma_listen(listener, 0), 0);
 		addr.sin6_port = rdma_get_src_port(listener);
@@ -299,9 +299,9 @@ static enum ibv_qp_state state_of(struct ibv_qp *qp, struct ibv_qp_attr *attr)
 	struct ibv_qp_init_attr init;
 
 	memset(attr, 0, sizeof(*attr));
-	CU_ASSERT_EQUAL(
-		ibv_query_qp(qp, attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_DEST_QPN, &init),
-		0);
+	CU_ASSERT_EQUAL(ibv_query_qp(qp, attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_DEST_QPN,
+				     &init),
+			0);
 	return attr->qp_state;
 }
 
@@ -398,7 +398,7 @@ static void calls_without_a_channel_wait(void)
 	CU_ASSERT_FATAL(cm_expect(pair.far, RDMA_CM_EVENT_CONNECT_REQUEST, &seen));
 	pair.passive = seen.event.id;
 	CU_ASSERT_EQUAL(rdma_accept(pair.passive, &param), 0);
-	CU_ASSERT_EQUAL(rdma_migrate_id(id, NULL), 0);		/* and back to one of its own */
+	CU_ASSERT_EQUAL(rdma_migrate_id(id, NULL), 0); /* and back to one of its own */
 	CU_ASSERT_PTR_NOT_EQUAL(id->channel, pair.near);
 	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.listener), 0);

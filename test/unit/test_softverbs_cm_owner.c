@@ -12,9 +12,9 @@
 #define DEATHS 8
 
 enum order {
-	ORDER_LISTEN,		/* with a port; 0: any; it says the port, or 0 when it is taken */
+	ORDER_LISTEN, /* with a port; 0: any; it says the port, or 0 when it is taken */
 	ORDER_CLOSE,
-	ORDER_REJECT,		/* a request, with its own name for a reason */
+	ORDER_REJECT, /* a request, with its own name for a reason */
 	ORDER_END,
 };
 
@@ -146,7 +146,7 @@ static void both_live(void)
 /* The next owner may be there before anybody has noticed the death. */
 static void one_dies(void)
 {
-	struct process owners[DEATHS + 1];	/* started while this process has no thread */
+	struct process owners[DEATHS + 1]; /* started while this process has no thread */
 	struct rdma_event_channel *channel;
 	uint64_t port;
 	int i;

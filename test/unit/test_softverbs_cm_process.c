@@ -15,12 +15,12 @@
 
 /* What the other process does. It tells each step it has done, and goes on when it is told to. */
 enum step {
-	STEP_LISTEN,		/* says the port */
-	STEP_REQUEST,		/* has fetched a request */
-	STEP_ACCEPT,		/* has accepted */
+	STEP_LISTEN,  /* says the port */
+	STEP_REQUEST, /* has fetched a request */
+	STEP_ACCEPT,  /* has accepted */
 	STEP_ESTABLISHED,
 	STEP_DISCONNECTED,
-	STEP_CONNECT,		/* of a client: the request is out */
+	STEP_CONNECT, /* of a client: the request is out */
 	STEP_RESPONSE,
 };
 
@@ -148,7 +148,7 @@ static void leaving_without_a_word_disconnects(void)
 	CU_ASSERT_FATAL(client_start(&client, false));
 	CU_ASSERT_FATAL(client_connect(&client));
 	CU_ASSERT_FATAL(client_establish(&client));
-	client_free(&client);		/* the runtime goes with it, link and all */
+	client_free(&client); /* the runtime goes with it, link and all */
 	CU_ASSERT(reaches(&client.server, STEP_DISCONNECTED));
 	CU_ASSERT_EQUAL(process_end(&client.server), 0);
 }
@@ -219,7 +219,7 @@ static uint64_t kill_connected_server(void *arg)
 	CU_ASSERT_EQUAL(ibv_query_qp(client.id->qp, &attr, IBV_QP_STATE, &wish), 0);
 	CU_ASSERT_EQUAL(attr.qp_state, IBV_QPS_RTS);
 	CU_ASSERT_EQUAL(rdma_disconnect(client.id), 0);
-	CU_ASSERT_FALSE(cm_ready(client.channel, 250));		/* no time wait with the dead */
+	CU_ASSERT_FALSE(cm_ready(client.channel, 250)); /* no time wait with the dead */
 	rdma_destroy_qp(client.id);
 	client_free(&client);
 	return took;
@@ -252,7 +252,7 @@ static int connect_out(int fd, void *arg)
 	if (!process_sync(fd) || rdma_establish(id))
 		return 3;
 	process_sync(fd);
-	exit(0);			/* without cleaning up */
+	exit(0); /* without cleaning up */
 }
 
 struct server {
@@ -519,7 +519,7 @@ static void too_many_files(void)
 	CU_ASSERT_EQUAL(rdma_connect(client.id, &param), -1);
 	CU_ASSERT_EQUAL(errno, EMFILE);
 	setrlimit(RLIMIT_NOFILE, &limit);
-	CU_ASSERT_FATAL(client_connect(&client));	/* as if nothing had been */
+	CU_ASSERT_FATAL(client_connect(&client)); /* as if nothing had been */
 	CU_ASSERT(client_establish(&client));
 	CU_ASSERT_EQUAL(rdma_disconnect(client.id), 0);
 	CU_ASSERT_EQUAL(process_end(&client.server), 0);
@@ -549,14 +549,14 @@ static void nonsense_is_survived(void)
 		 * half of them reach an identifier, and some of these seem to come from its other
 		 * side
 		 */
-		message.from = random % 3 ?
-				       cm_id_of(random % 2 ? pair.active : pair.passive)->number :
-				       message.from;
-		message.to = random % 4 > 1 ?
-				     cm_id_of(random % 2 ? pair.passive : pair.active)->number :
-			     random % 4 ? 0 :
-					  message.to;
-		if (round % 2) {	/* a request that could be one */
+		message.from = random % 3
+				       ? cm_id_of(random % 2 ? pair.active : pair.passive)->number
+				       : message.from;
+		message.to = random % 4 > 1
+				     ? cm_id_of(random % 2 ? pair.passive : pair.active)->number
+			     : random % 4 ? 0
+					  : message.to;
+		if (round % 2) { /* a request that could be one */
 			message.target = message.source =
 				(struct sockaddr_in6){ .sin6_family = AF_INET };
 			memcpy(&message.target, rdma_get_local_addr(pair.listener),
@@ -584,7 +584,8 @@ static const struct unit_test tests[] = {
 	  client_dies_before_the_connection_stands },
 	{ "B.11 the client exits connected", client_exits_connected },
 	{ "B.11 a stopped listener is waited for", stopped_listener_is_waited_for },
-	{ "B.11 a listener that is too slow for a link is waited for", slow_listener_is_waited_for },
+	{ "B.11 a listener that is too slow for a link is waited for",
+	  slow_listener_is_waited_for },
 	{ "B.12 ports are claimed between processes", ports_are_claimed },
 	{ "B.13 a forked child leaves inherited identifiers alone", forked_child_leaves_it_alone },
 	{ "C.10 too many open files", too_many_files },

@@ -39,10 +39,12 @@ static void refill(void)
 static void written(size_t length, unsigned expected, size_t at_last)
 {
 	struct sv_peer to = peer();
-	struct iovec here[2] = { { source, length / 2 }, { source + length / 2, length - length / 2 } };
+	struct iovec here[2] = { { source, length / 2 },
+				 { source + length / 2, length - length / 2 } };
 
 	refill();
-	CU_ASSERT_EQUAL(copy_out_polled(&to, here, 2, 0, (struct iovec){ sink, length }), COPY_DONE);
+	CU_ASSERT_EQUAL(copy_out_polled(&to, here, 2, 0, (struct iovec){ sink, length }),
+			COPY_DONE);
 	CU_ASSERT_EQUAL(memcmp(sink, source, length), 0);
 	CU_ASSERT_EQUAL(parts, expected);
 	CU_ASSERT_EQUAL(last.iov_len, at_last);

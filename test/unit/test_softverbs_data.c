@@ -14,8 +14,10 @@
 
 static uint32_t stream_length(uint32_t n)
 {
-	static const uint32_t around[] = { 0,  1,   7,	  8,	47,   48,   49,	   63,	64,
-					   65, 111, 112,  113,	500, 4095, 4096, 4097, 9000, 70000, SLOT };
+	static const uint32_t around[] = {
+		0,   1,	  7,   8,   47,	  48,	49,   63,   64,	   65,
+		111, 112, 113, 500, 4095, 4096, 4097, 9000, 70000, SLOT
+	};
 
 	return around[(n * 2654435761u >> 7) % (sizeof(around) / sizeof(around[0]))];
 }
@@ -151,8 +153,8 @@ static void streams_with_fences(void)
 
 /* ---- many QPs on one CQ ---- */
 
-#define MANY  40u
-#define EACH  200u
+#define MANY 40u
+#define EACH 200u
 
 static const struct node_options many_options = {
 	.qps = MANY, .depth = 16, .cqe = 4096, .channel = true
@@ -224,7 +226,7 @@ static void many_queues(void)
 		CU_ASSERT_EQUAL(qp_to_init(node.qp[i]), 0);
 		for (uint32_t k = 0; k < 16; k++)
 			CU_ASSERT_EQUAL(node_recv(&node, i, i, i * 64, 64), 0);
-		CU_ASSERT_EQUAL(qp_to(node.qp[i], IBV_QPS_RESET), 0);	/* forgets them */
+		CU_ASSERT_EQUAL(qp_to(node.qp[i], IBV_QPS_RESET), 0); /* forgets them */
 	}
 	CU_ASSERT_TRUE_FATAL(node_connect(&node, 0, MANY, child.fd));
 	for (uint32_t i = 0; i < MANY; i++)
@@ -387,20 +389,20 @@ static void area_is_reused(void)
 }
 
 /* Makes `most` of one kind, is refused one more, and could make one again. */
-#define as_many_as_said(most, make, destroy)                                                       \
-	do {                                                                                       \
-		int n_ = 0;                                                                        \
-		while (n_ < (most) && (made[n_] = (make)))                                         \
-			n_++;                                                                      \
-		CU_ASSERT_EQUAL(n_, (most));                                                       \
-		errno = 0;                                                                         \
-		CU_ASSERT_PTR_NULL((make));                                                        \
-		CU_ASSERT_EQUAL(errno, ENOMEM);                                                    \
-		if (n_)                                                                            \
-			CU_ASSERT_EQUAL(destroy(made[--n_]), 0);                                   \
-		CU_ASSERT_PTR_NOT_NULL((made[n_] = (make)));                                       \
-		for (n_ += !!made[n_]; n_;)                                                        \
-			CU_ASSERT_EQUAL(destroy(made[--n_]), 0);                                   \
+#define as_many_as_said(most, make, destroy)                     \
+	do {                                                     \
+		int n_ = 0;                                      \
+		while (n_ < (most) && (made[n_] = (make)))       \
+			n_++;                                    \
+		CU_ASSERT_EQUAL(n_, (most));                     \
+		errno = 0;                                       \
+		CU_ASSERT_PTR_NULL((make));                      \
+		CU_ASSERT_EQUAL(errno, ENOMEM);                  \
+		if (n_)                                          \
+			CU_ASSERT_EQUAL(destroy(made[--n_]), 0); \
+		CU_ASSERT_PTR_NOT_NULL((made[n_] = (make)));     \
+		for (n_ += !!made[n_]; n_;)                      \
+			CU_ASSERT_EQUAL(destroy(made[--n_]), 0); \
 	} while (0)
 
 static void counts_are_as_said(void)
@@ -413,13 +415,15 @@ static void counts_are_as_said(void)
 
 	CU_ASSERT_TRUE_FATAL(node_open(&node, &(struct node_options){ 0 }));
 	CU_ASSERT_EQUAL_FATAL(ibv_query_device(node.context, &most), 0);
-	made = calloc((size_t)most.max_qp + (size_t)most.max_cq + (size_t)most.max_srq, sizeof(*made));
+	made = calloc((size_t)most.max_qp + (size_t)most.max_cq + (size_t)most.max_srq,
+		      sizeof(*made));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(made);
 	qp.send_cq = qp.recv_cq = node.cq;
 	/* the node has a QP and a CQ */
 	as_many_as_said(most.max_qp - 1, ibv_create_qp(node.pd, &qp), ibv_destroy_qp);
 	as_many_as_said(most.max_srq, ibv_create_srq(node.pd, &srq), ibv_destroy_srq);
-	as_many_as_said(most.max_cq - 1, ibv_create_cq(node.context, 1, NULL, NULL, 0), ibv_destroy_cq);
+	as_many_as_said(most.max_cq - 1, ibv_create_cq(node.context, 1, NULL, NULL, 0),
+			ibv_destroy_cq);
 	free(made);
 	CU_ASSERT_EQUAL(node_close(&node), 0);
 }

@@ -6,8 +6,8 @@
 #include "test/unit/node.h"
 
 #define SIGNALED IBV_SEND_SIGNALED
-#define SHARED   32u
-#define ROUNDS   (PROCESS_TSAN ? 4u : 24u)
+#define SHARED	 32u
+#define ROUNDS	 (PROCESS_TSAN ? 4u : 24u)
 
 /* ---- senders on a shared receive queue ---- */
 
@@ -174,8 +174,9 @@ static void receiver_dies(void)
 		CU_ASSERT_TRUE_FATAL(node_open(&node, &options));
 		CU_ASSERT_TRUE_FATAL(node_connect(&node, 0, 1, child.fd));
 		for (; sent < 10 + round * 5; sent++, ended++) {
-			CU_ASSERT_EQUAL(
-				node_send(&node, 0, sent, 0, sent % 5 ? 8 : 100000, SIGNALED), 0);
+			CU_ASSERT_EQUAL(node_send(&node, 0, sent, 0, sent % 5 ? 8 : 100000,
+						  SIGNALED),
+					0);
 			CU_ASSERT_TRUE(node_poll(&node, &wc) && !wc.status);
 		}
 		kill(child.pid, SIGKILL);
@@ -219,7 +220,7 @@ static int writer_child(int fd, void *arg)
 
 		if (ibv_post_send(node.qp[0], &wr, &bad) || !node_poll(&node, &wc))
 			return 2;
-		if (wc.status)		/* the key has gone */
+		if (wc.status) /* the key has gone */
 			break;
 		if (!i)
 			process_say(fd, 0);
@@ -278,8 +279,8 @@ static void killed_writer_holds_nothing_up(void)
 		CU_ASSERT_EQUAL(ibv_dereg_mr(node.mr), 0);
 		node.mr = NULL;
 		/* a living process would have been given up after two seconds; this one may die slowly */
-		CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child.pid, &ended,
-				       WEXITED | WNOHANG | WNOWAIT), 0);
+		CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child.pid, &ended, WEXITED | WNOHANG | WNOWAIT),
+				0);
 		CU_ASSERT(!ended.si_pid || qp_state(node.qp[0]) != IBV_QPS_ERR);
 		CU_ASSERT_EQUAL(node_close(&node), 0);
 		process_kill(&child);
@@ -369,8 +370,7 @@ static int mad_child(int fd, void *arg)
 			if (tx->cq)
 				scribble(tx->cq, noise(&n) % 16, value);
 			break;
-		default:
-			scribble(qp->tx.peer->rw, noise(&n) % (sizeof(struct sv_rw) / 4), value);
+		default: scribble(qp->tx.peer->rw, noise(&n) % (sizeof(struct sv_rw) / 4), value);
 		}
 		if (i % 64 == 0) {
 			node_send(&node, i / 64 % VICTIMS, i, 0, noise(&n) % 5000, SIGNALED);
@@ -381,7 +381,7 @@ static int mad_child(int fd, void *arg)
 	}
 	process_say(fd, 0);
 	process_sync(fd);
-	return 0;			/* and leaves without a word */
+	return 0; /* and leaves without a word */
 }
 
 static void mad_peer(uint32_t seed, uint32_t srq)
@@ -393,8 +393,9 @@ static void mad_peer(uint32_t seed, uint32_t srq)
 	int n;
 
 	CU_ASSERT_TRUE_FATAL(process_start(&child, mad_child, &seed));
-	CU_ASSERT_TRUE_FATAL(node_open(
-		&node, &(struct node_options){ .qps = VICTIMS, .srq = srq, .channel = true }));
+	CU_ASSERT_TRUE_FATAL(
+		node_open(&node,
+			  &(struct node_options){ .qps = VICTIMS, .srq = srq, .channel = true }));
 	CU_ASSERT_TRUE_FATAL(node_connect(&node, 0, VICTIMS, child.fd));
 	deadline = clock_now() + UNIT_PATIENCE * NSEC_PER_MSEC;
 	for (uint32_t i = 0; clock_now() < deadline; i++) {

@@ -10,7 +10,7 @@
 #include "test/unit/linked.h"
 #include "util/log.h"
 
-#define ENOUGH 64		/* descriptors for all that is opened here, by far */
+#define ENOUGH 64 /* descriptors for all that is opened here, by far */
 
 struct all {
 	struct ibv_context *context;
@@ -55,7 +55,9 @@ static bool open_verbs(struct all *all)
 static bool make_qp(struct all *all, struct rdma_cm_id *id)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = all->cq, .recv_cq = all->cq, .qp_type = IBV_QPT_RC,
+		.send_cq = all->cq,
+		.recv_cq = all->cq,
+		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 

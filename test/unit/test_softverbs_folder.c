@@ -82,7 +82,7 @@ static void others_may_not_write_there(void)
 	CU_ASSERT_EQUAL(name_open(), 0);
 	CU_ASSERT_TRUE(name_is_in_folder());
 	name_close();
-	if (!chown(folder, 65534, (gid_t)-1)) {	/* the super-user alone can try it */
+	if (!chown(folder, 65534, (gid_t)-1)) { /* the super-user alone can try it */
 		CU_ASSERT_EQUAL(name_open(), EPERM);
 		CU_ASSERT_EQUAL(chown(folder, geteuid(), (gid_t)-1), 0);
 	}
@@ -98,7 +98,7 @@ static void it_must_be_a_folder(void)
 	CU_ASSERT_EQUAL(unlink(in_folder("file")), 0);
 	CU_ASSERT_EQUAL(name_open(), ENOENT);
 	CU_ASSERT_EQUAL(runtime_hold(), ENOENT);
-	setenv("SOFTVERBS_DIR", "", 1);		/* as if it were not set */
+	setenv("SOFTVERBS_DIR", "", 1); /* as if it were not set */
 	CU_ASSERT_EQUAL(name_open(), 0);
 	CU_ASSERT_FALSE(name_is_in_folder());
 	folder_remove();
@@ -182,11 +182,11 @@ static void a_name_is_one_process_s(void)
 		CU_ASSERT_EQUAL(name_claim(names[i] + 1), -1);
 		CU_ASSERT_EQUAL(errno, EADDRINUSE);
 		fd = name_connect(names[i] + 1, &peer);
-		CU_ASSERT_TRUE(listens ? fd >= 0 && peer.pid == process.pid :
-					 fd < 0 && errno == ECONNREFUSED);
+		CU_ASSERT_TRUE(listens ? fd >= 0 && peer.pid == process.pid
+				       : fd < 0 && errno == ECONNREFUSED);
 		if (fd >= 0)
 			close(fd);
-		CU_ASSERT_EQUAL(files(), 1);	/* bound is enough to hold it */
+		CU_ASSERT_EQUAL(files(), 1); /* bound is enough to hold it */
 		CU_ASSERT_TRUE(process_say(process.fd, 1));
 		CU_ASSERT_EQUAL(process_end(&process), 0);
 		CU_ASSERT_EQUAL(files(), 0);
@@ -238,8 +238,7 @@ static void a_killed_process_s_name(void)
 			name_scan("c/106/7/", seen, &found);
 			CU_ASSERT_EQUAL(found, 10);
 			break;
-		default:
-			CU_ASSERT_EQUAL(name_open(), 0);
+		default: CU_ASSERT_EQUAL(name_open(), 0);
 		}
 		CU_ASSERT_EQUAL(files(), 1);
 		CU_ASSERT_TRUE(is_there(file_of(",c,106,7,::1")));
@@ -414,7 +413,7 @@ static int forks(int fd, void *arg)
 		return 1;
 	child = fork();
 	if (!child) {
-		name_fork_child();	/* the runtime's handler does it */
+		name_fork_child(); /* the runtime's handler does it */
 		exit(0);
 	}
 	if (waitpid(child, &status, 0) != child || status || files() != 1)
@@ -438,7 +437,8 @@ static void nothing_is_left_at_exit(void)
 
 static const struct unit_test tests[] = {
 	{ "why a folder does not serve is told once", why_is_told_once },
-	{ "a folder in which others may write, or of another user: EPERM", others_may_not_write_there },
+	{ "a folder in which others may write, or of another user: EPERM",
+	  others_may_not_write_there },
 	{ "what is no folder: ENOTDIR, ENOENT", it_must_be_a_folder },
 	{ "a name is one process's, listening or not", a_name_is_one_process_s },
 	{ "a killed process's name is removed by the next who looks", a_killed_process_s_name },

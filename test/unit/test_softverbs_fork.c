@@ -86,7 +86,7 @@ static void death_shows_in_spite_of_inherited_sockets(void)
 	CU_ASSERT(unit_wait_for(is_dead, peer, UNIT_PATIENCE));
 	peer_put(peer);
 	runtime_release();
-	process_kill(&other);		/* hangs up: the shadow ends */
+	process_kill(&other); /* hangs up: the shadow ends */
 }
 
 static void release_with_live_links(void)
@@ -295,7 +295,7 @@ static void too_many_files_is_a_clean_error(void)
 	CU_ASSERT_FATAL(process_start(&other, starve, NULL));
 	CU_ASSERT_FATAL(process_start(&listener, starve_as_listener, NULL));
 	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	fds = entries("/proc/self/fd") - 1;	/* process_end closes one */
+	fds = entries("/proc/self/fd") - 1; /* process_end closes one */
 	CU_ASSERT(process_say(other.fd, runtime_slot()));
 	CU_ASSERT_EQUAL(process_end(&other), 0);
 	CU_ASSERT_FATAL(process_hear(listener.fd, &slot));

@@ -53,12 +53,12 @@ static void close_all(void)
 
 /* Numbers each expectation, so that the child's exit status tells which one failed. */
 static int step;
-#define EXPECT(condition) \
-	do { \
-		step++; \
-		if (!(condition)) \
+#define EXPECT(condition)            \
+	do {                         \
+		step++;              \
+		if (!(condition))    \
 			_exit(step); \
-		errno = 0; \
+		errno = 0;           \
 	} while (0)
 
 static void expect_no_creation(void)

@@ -129,7 +129,8 @@ static void timers_fire_in_order(void)
 	atomic_store(&fired, 0);
 	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
 	CU_ASSERT_FALSE(engine_is_self());
-	occupy_engine(&slow);		/* none fires before all are armed or cancelled, however long that takes */
+	/* none fires before all are armed or cancelled, however long that takes */
+	occupy_engine(&slow);
 	now = clock_now();
 	for (i = 0; i < TIMERS; i++)
 		engine_timer_arm(&timers[i], now + delay[i] * NSEC_PER_MSEC, note_fire);
@@ -214,10 +215,10 @@ static void links_and_chooses_the_copy_class(void)
 	linked_with("pvm", "pvm", SV_COPY_PVM);
 	linked_with("memfd", "memfd", SV_COPY_MEMFD);
 	linked_with("memfd", "auto", SV_COPY_MEMFD);
-	linked_with("auto", "memfd", SV_COPY_BOUNCE);	/* it was not offered */
+	linked_with("auto", "memfd", SV_COPY_BOUNCE); /* it was not offered */
 	linked_with("memfd", "bounce", SV_COPY_BOUNCE);
 	linked_with("nonsense", "auto", SV_COPY_PVM);
-	log_open(NULL, 0, LOG_TO_STDERR);	/* the refusal is expected */
+	log_open(NULL, 0, LOG_TO_STDERR); /* the refusal is expected */
 	linked_with("bounce", "pvm", -1);
 	log_open(NULL, LOG_ERROR, LOG_TO_STDERR);
 }
@@ -288,7 +289,7 @@ static int meet(int fd, void *arg)
 	if (peer)
 		status = peer->slot == theirs && !is_dead(peer) ? 0 : 4;
 	process_say(fd, (uint64_t)status);
-	if (!process_sync(fd))		/* until the other one has seen it too */
+	if (!process_sync(fd)) /* until the other one has seen it too */
 		status = 5;
 	if (peer && is_dead(peer))
 		status = 6;
@@ -387,18 +388,20 @@ static void hostile_hellos_are_refused(void)
 	refused(noise, 1, NULL, 0);
 	refused(noise, 8, NULL, 0);
 	refused(noise, sizeof(noise), NULL, 0);
-	refused(&letter, sizeof(letter), NULL, 0);			/* no magic */
-	letter.hello = (struct hello){ .magic = 0x73766831u, .layout = SV_LAYOUT + 1, .modes = 10,
+	refused(&letter, sizeof(letter), NULL, 0); /* no magic */
+	letter.hello = (struct hello){ .magic = 0x73766831u,
+				       .layout = SV_LAYOUT + 1,
+				       .modes = 10,
 				       .slot = (runtime_slot() + 1u) % SV_SLOTS };
-	refused(&letter, sizeof(letter), memfd, 3);			/* another layout */
+	refused(&letter, sizeof(letter), memfd, 3); /* another layout */
 	letter.hello.layout = SV_LAYOUT;
-	refused(&letter, sizeof(letter), NULL, 0);			/* no descriptors */
+	refused(&letter, sizeof(letter), NULL, 0); /* no descriptors */
 	refused(&letter, sizeof(letter), memfd, 2);
 	letter.hello.offer = (struct sv_area_offer){ 4096, 4096 };
-	refused(&letter, sizeof(letter), memfd, 3);			/* no areas */
+	refused(&letter, sizeof(letter), memfd, 3); /* no areas */
 	refused(&letter, sizeof(letter) - 1, memfd, 3);
 	letter.hello.slot = runtime_slot();
-	refused(&letter, sizeof(letter), memfd, 3);			/* mine */
+	refused(&letter, sizeof(letter), memfd, 3); /* mine */
 	letter.hello.slot = SV_SLOTS;
 	refused(&letter, sizeof(letter), memfd, 3);
 	letter.hello.slot = 1u + (runtime_slot() == 1);
@@ -407,7 +410,7 @@ static void hostile_hellos_are_refused(void)
 	/* more than fit: MSG_CTRUNC */
 	refused(&letter, sizeof(letter), many, 8);
 	letter.type = SV_MSG_CM;
-	refused(&letter, sizeof(letter), memfd, 3);			/* no hello first */
+	refused(&letter, sizeof(letter), memfd, 3); /* no hello first */
 	letter.type = SV_MSG_DATA;
 	refused(&letter, sizeof(letter), memfd, 1);
 	letter.type = 77;
@@ -427,7 +430,8 @@ static socklen_t name_of(struct sockaddr_un *address, unsigned user, uint64_t sl
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			   (size_t)snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
-					    "softverbs/%d/%u/s%u", SV_LAYOUT, user, (unsigned)slot));
+					    "softverbs/%d/%u/s%u", SV_LAYOUT, user,
+					    (unsigned)slot));
 }
 
 /* Another user's process: knocks at the slot it hears of, then sits down in the next one. */

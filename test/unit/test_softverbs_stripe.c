@@ -8,13 +8,13 @@
 #include "softverbs/stripe.h"
 #include "test/unit/linked.h"
 
-#define ELSEWHERE (1ull << 22)	/* changes the name space */
-#define PID_MASK  ((1ull << 22) - 1)
+#define ELSEWHERE  (1ull << 22) /* changes the name space */
+#define PID_MASK   ((1ull << 22) - 1)
 #define SPACE_MASK (((1ull << 18) - 1) << 22)
-#define SLOT_AT	  52
-#define WHERE	  0x1000	/* an address; its stripe is */
-#define STRIPE	  8u
-#define NOBODY	  7u		/* a QP */
+#define SLOT_AT	   52
+#define WHERE	   0x1000 /* an address; its stripe is */
+#define STRIPE	   8u
+#define NOBODY	   7u /* a QP */
 
 static _Atomic(uint64_t) *holder_in(const struct sv_peer *owner)
 {
@@ -108,7 +108,7 @@ static void in_another_name_space(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	there = slot << SLOT_AT | ((area_own()->holder ^ ELSEWHERE) & SPACE_MASK);
 
-	atomic_store(holder_in(peer_self()), there | PID_MASK);	/* nobody's number here */
+	atomic_store(holder_in(peer_self()), there | PID_MASK); /* nobody's number here */
 	begin(&waiter, peer_self());
 	still_waits(&waiter);
 	process_kill(&process);
@@ -137,7 +137,7 @@ static void of_another_owner(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	atomic_store(holder_in(peer), (area_own()->holder ^ ELSEWHERE) | PID_MASK);
 	begin(&waiter, peer);
-	still_waits(&waiter);		/* only the owner knows */
+	still_waits(&waiter); /* only the owner knows */
 	process_kill(&process);
 	gets_it(&waiter);
 	peer_put(peer);

@@ -27,14 +27,18 @@ static void sp_good(void *args)
 {
 	struct sp_args *a = args;
 
-	*a = (struct sp_args){ .ia = things.ia, .qual = 7020, .qual_out = &things_out.qual,
-			       .ep = things.ep, .evd = things.requests,
+	*a = (struct sp_args){ .ia = things.ia,
+			       .qual = 7020,
+			       .qual_out = &things_out.qual,
+			       .ep = things.ep,
+			       .evd = things.requests,
 			       .flags = DAT_PSP_CONSUMER_FLAG,
 			       .comm_value = { .domain = AF_INET, .type = SOCK_STREAM },
-			       .comm = &a->comm_value, .address = (struct sockaddr *)&a->storage,
+			       .comm = &a->comm_value,
+			       .address = (struct sockaddr *)&a->storage,
 			       .sp = &things_out.handle };
-	*(struct sockaddr_in *)&a->storage = (struct sockaddr_in){ .sin_family = AF_INET,
-								   .sin_port = htons(7021) };
+	*(struct sockaddr_in *)&a->storage =
+		(struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(7021) };
 }
 
 static DAT_RETURN psp_call(void *args)
@@ -51,7 +55,10 @@ static DAT_RETURN psp_any_call(void *args)
 	return dat_psp_create_any(a->ia, a->qual_out, a->evd, a->flags, a->sp);
 }
 
-static void psp_undo(void *args) { OK(dat_psp_free(*((struct sp_args *)args)->sp)); }
+static void psp_undo(void *args)
+{
+	OK(dat_psp_free(*((struct sp_args *)args)->sp));
+}
 
 static DAT_RETURN rsp_call(void *args)
 {
@@ -60,7 +67,10 @@ static DAT_RETURN rsp_call(void *args)
 	return dat_rsp_create(a->ia, a->qual, a->ep, a->evd, a->sp);
 }
 
-static void rsp_undo(void *args) { OK(dat_rsp_free(*((struct sp_args *)args)->sp)); }
+static void rsp_undo(void *args)
+{
+	OK(dat_rsp_free(*((struct sp_args *)args)->sp));
+}
 
 static DAT_RETURN csp_call(void *args)
 {
@@ -69,7 +79,10 @@ static DAT_RETURN csp_call(void *args)
 	return dat_csp_create(a->ia, a->comm, a->address, a->evd, a->sp);
 }
 
-static void csp_undo(void *args) { OK(dat_csp_free(*((struct sp_args *)args)->sp)); }
+static void csp_undo(void *args)
+{
+	OK(dat_csp_free(*((struct sp_args *)args)->sp));
+}
 
 SPOIL(sp_args, sp_bad_ia, a->ia = things.evd)
 SPOIL(sp_args, sp_bad_evd, a->evd = things.evd)
@@ -121,20 +134,39 @@ static const struct spoil_row csp_rows[] = {
 	{ "foreign", sp_foreign, E(INVALID_ADDRESS, INVALID_ADDRESS_UNREACHABLE), 3 },
 };
 
-static const struct spoil_call psp = { "dat_psp_create", sizeof(struct sp_args), sp_good, psp_call,
-				       psp_undo, psp_rows, COUNT(psp_rows) };
-static const struct spoil_call psp_any = { "dat_psp_create_any", sizeof(struct sp_args), sp_good,
-					   psp_any_call, psp_undo, psp_any_rows,
-					   COUNT(psp_any_rows) };
-static const struct spoil_call rsp = { "dat_rsp_create", sizeof(struct sp_args), sp_good, rsp_call,
-				       rsp_undo, rsp_rows, COUNT(rsp_rows) };
-static const struct spoil_call csp = { "dat_csp_create", sizeof(struct sp_args), sp_good, csp_call,
-				       csp_undo, csp_rows, COUNT(csp_rows) };
+static const struct spoil_call psp = { "dat_psp_create", sizeof(struct sp_args),
+				       sp_good,		 psp_call,
+				       psp_undo,	 psp_rows,
+				       COUNT(psp_rows) };
+static const struct spoil_call psp_any = {
+	"dat_psp_create_any", sizeof(struct sp_args), sp_good, psp_any_call, psp_undo,
+	psp_any_rows,	      COUNT(psp_any_rows)
+};
+static const struct spoil_call rsp = { "dat_rsp_create", sizeof(struct sp_args),
+				       sp_good,		 rsp_call,
+				       rsp_undo,	 rsp_rows,
+				       COUNT(rsp_rows) };
+static const struct spoil_call csp = { "dat_csp_create", sizeof(struct sp_args),
+				       sp_good,		 csp_call,
+				       csp_undo,	 csp_rows,
+				       COUNT(csp_rows) };
 
-static void test_psp(void) { run(&psp); }
-static void test_psp_any(void) { run(&psp_any); }
-static void test_rsp(void) { run(&rsp); }
-static void test_csp(void) { run(&csp); }
+static void test_psp(void)
+{
+	run(&psp);
+}
+static void test_psp_any(void)
+{
+	run(&psp_any);
+}
+static void test_rsp(void)
+{
+	run(&rsp);
+}
+static void test_csp(void)
+{
+	run(&csp);
+}
 
 /* ---- requests: each good call uses one up ---- */
 
@@ -205,15 +237,23 @@ static const struct spoil_row reject_rows[] = {
 	{ "no data", cr_no_data, E(INVALID_PARAMETER, INVALID_ARG3), 2 },
 };
 
-static const struct spoil_call accept_request = { "dat_cr_accept", sizeof(struct cr_args), cr_good,
-						  accept_call, accept_undo, accept_rows,
+static const struct spoil_call accept_request = { "dat_cr_accept",   sizeof(struct cr_args),
+						  cr_good,	     accept_call,
+						  accept_undo,	     accept_rows,
 						  COUNT(accept_rows) };
-static const struct spoil_call reject_request = { "dat_cr_reject", sizeof(struct cr_args), cr_good,
-						  reject_call, reject_undo, reject_rows,
+static const struct spoil_call reject_request = { "dat_cr_reject",   sizeof(struct cr_args),
+						  cr_good,	     reject_call,
+						  reject_undo,	     reject_rows,
 						  COUNT(reject_rows) };
 
-static void test_accept(void) { run(&accept_request); }
-static void test_reject(void) { run(&reject_request); }
+static void test_accept(void)
+{
+	run(&accept_request);
+}
+static void test_reject(void)
+{
+	run(&reject_request);
+}
 
 /* ---- shared receive queues ---- */
 
@@ -228,8 +268,11 @@ static void srq_good(void *args)
 {
 	struct srq_args *a = args;
 
-	*a = (struct srq_args){ things.ia, things.pz, { .max_recv_dtos = 4, .max_recv_iov = 1 },
-				&a->values, &things_out.handle };
+	*a = (struct srq_args){ things.ia,
+				things.pz,
+				{ .max_recv_dtos = 4, .max_recv_iov = 1 },
+				&a->values,
+				&things_out.handle };
 }
 
 static DAT_RETURN srq_call(void *args)
@@ -239,7 +282,10 @@ static DAT_RETURN srq_call(void *args)
 	return dat_srq_create(a->ia, a->pz, a->attr, a->srq);
 }
 
-static void srq_undo(void *args) { OK(dat_srq_free(*((struct srq_args *)args)->srq)); }
+static void srq_undo(void *args)
+{
+	OK(dat_srq_free(*((struct srq_args *)args)->srq));
+}
 
 SPOIL(srq_args, srq_bad_ia, a->ia = things.evd)
 SPOIL(srq_args, srq_no_pz, a->pz = DAT_HANDLE_NULL)
@@ -267,10 +313,15 @@ static const struct spoil_row srq_rows[] = {
 	{ "iov", srq_iov, E(INVALID_PARAMETER, INVALID_ARG3), 3 },
 };
 
-static const struct spoil_call srq = { "dat_srq_create", sizeof(struct srq_args), srq_good, srq_call,
-				       srq_undo, srq_rows, COUNT(srq_rows) };
+static const struct spoil_call srq = { "dat_srq_create", sizeof(struct srq_args),
+				       srq_good,	 srq_call,
+				       srq_undo,	 srq_rows,
+				       COUNT(srq_rows) };
 
-static void test_srq(void) { run(&srq); }
+static void test_srq(void)
+{
+	run(&srq);
+}
 
 static void test_srq_others(void)
 {
@@ -278,10 +329,14 @@ static void test_srq_others(void)
 	int i;
 
 	things_open();
-	IS(dat_srq_post_recv(things.srq, -1, two, (DAT_DTO_COOKIE){ 0 }), E(INVALID_PARAMETER, INVALID_ARG2));
-	IS(dat_srq_post_recv(things.srq, 4, two, (DAT_DTO_COOKIE){ 0 }), E(INVALID_PARAMETER, INVALID_ARG2));
-	IS(dat_srq_post_recv(things.srq, 4, NULL, (DAT_DTO_COOKIE){ 0 }), E(INVALID_PARAMETER, INVALID_ARG2));
-	IS(dat_srq_post_recv(things.srq, 1, NULL, (DAT_DTO_COOKIE){ 0 }), E(INVALID_PARAMETER, INVALID_ARG3));
+	IS(dat_srq_post_recv(things.srq, -1, two, (DAT_DTO_COOKIE){ 0 }),
+	   E(INVALID_PARAMETER, INVALID_ARG2));
+	IS(dat_srq_post_recv(things.srq, 4, two, (DAT_DTO_COOKIE){ 0 }),
+	   E(INVALID_PARAMETER, INVALID_ARG2));
+	IS(dat_srq_post_recv(things.srq, 4, NULL, (DAT_DTO_COOKIE){ 0 }),
+	   E(INVALID_PARAMETER, INVALID_ARG2));
+	IS(dat_srq_post_recv(things.srq, 1, NULL, (DAT_DTO_COOKIE){ 0 }),
+	   E(INVALID_PARAMETER, INVALID_ARG3));
 	for (i = 0; i < 8; i++)
 		OK(dat_srq_post_recv(things.srq, 2, two, (DAT_DTO_COOKIE){ 0 }));
 	IS(dat_srq_post_recv(things.srq, 2, two, (DAT_DTO_COOKIE){ 0 }),

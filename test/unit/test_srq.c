@@ -2,7 +2,7 @@
 /* Shared receive queues: checks, counts, and which endpoint a completion belongs to. */
 #include "test/unit/rig.h"
 
-#define DEPTH 12		/* the device rounds to 4 */
+#define DEPTH 12 /* the device rounds to 4 */
 
 struct shared {
 	struct rig rig;
@@ -31,7 +31,7 @@ static void open_shared(struct shared *s)
 	for (i = 0; i < 2; i++) {
 		s->ep[i] = DAT_HANDLE_NULL;
 		MUST(dat_ep_create_with_srq(s->rig.ia, s->rig.pz, s->rig.recv, s->rig.request,
-					  s->rig.conn, s->srq, &of_ep, &s->ep[i]));
+					    s->rig.conn, s->srq, &of_ep, &s->ep[i]));
 		s->qp_num[i] = fake.qp->num;
 	}
 }
@@ -52,8 +52,12 @@ static uint64_t post(DAT_SRQ_HANDLE srq, uint64_t cookie)
 
 static void complete(struct shared *s, int ep, uint64_t wr_id, uint32_t status)
 {
-	fake_complete(rig_cq(s->rig.recv), &(struct ib_completion){
-		.wr_id = wr_id, .status = status, .byte_len = 5, .qp_num = s->qp_num[ep] }, false);
+	fake_complete(rig_cq(s->rig.recv),
+		      &(struct ib_completion){ .wr_id = wr_id,
+					       .status = status,
+					       .byte_len = 5,
+					       .qp_num = s->qp_num[ep] },
+		      false);
 }
 
 static void counts(DAT_SRQ_HANDLE srq, DAT_COUNT available, DAT_COUNT outstanding)
@@ -67,8 +71,9 @@ static void counts(DAT_SRQ_HANDLE srq, DAT_COUNT available, DAT_COUNT outstandin
 
 static DAT_RETURN create(const struct rig *rig, DAT_COUNT dtos, DAT_COUNT segments, DAT_COUNT low)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = dtos, .max_recv_iov = segments,
-			     .low_watermark = low };
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = dtos,
+			      .max_recv_iov = segments,
+			      .low_watermark = low };
 	DAT_SRQ_HANDLE srq;
 
 	return dat_srq_create(rig->ia, rig->pz, &attr, &srq);
@@ -114,7 +119,7 @@ static void test_query(void)
 	CU_ASSERT_PTR_EQUAL(param.ia_handle, s.rig.ia);
 	CU_ASSERT_PTR_EQUAL(param.pz_handle, s.rig.pz);
 	CU_ASSERT_TRUE(param.max_recv_dtos >= DEPTH);
-	CU_ASSERT_EQUAL(param.max_recv_iov, 3);		/* as granted */
+	CU_ASSERT_EQUAL(param.max_recv_iov, 3); /* as granted */
 	CU_ASSERT_EQUAL(param.low_watermark, DAT_SRQ_LW_DEFAULT);
 	close_shared(&s);
 }
@@ -236,10 +241,10 @@ static void test_endpoint_freed_with_buffers(void)
 	id = post(s.srq, 1);
 	late = post(s.srq, 2);
 	complete(&s, 0, id, DAT_DTO_SUCCESS);
-	counts(s.srq, 1, 2);		/* the first is an event now */
+	counts(s.srq, 1, 2); /* the first is an event now */
 	MUST(dat_ep_free(s.ep[0]));
 	complete(&s, 0, late, DAT_DTO_ERR_FLUSHED);
-	counts(s.srq, 0, 1);		/* nobody's: its slot came back without an event */
+	counts(s.srq, 0, 1); /* nobody's: its slot came back without an event */
 	event = rig_take(s.rig.recv);
 	CU_ASSERT_EQUAL(rig_cookie(&event), 1);
 	counts(s.srq, 0, 0);
@@ -300,7 +305,7 @@ static void test_srq_in_error(void)
 	open_shared(&s);
 	MUST(dat_srq_set_lw(s.srq, 0));
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_SRQ_LIMIT, s.srq);
-	IS(dat_evd_dequeue(s.rig.async, &event), DAT_QUEUE_EMPTY);	/* nobody asked for it */
+	IS(dat_evd_dequeue(s.rig.async, &event), DAT_QUEUE_EMPTY); /* nobody asked for it */
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_SRQ_ERROR, s.srq);
 	event = rig_take(s.rig.async);
 	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
@@ -311,7 +316,8 @@ static void test_srq_in_error(void)
 	IS(dat_srq_post_recv(s.srq, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 }),
 	   E(INVALID_STATE, INVALID_STATE_SRQ_ERROR));
 	IS(dat_ep_create_with_srq(s.rig.ia, s.rig.pz, s.rig.recv, s.rig.request, s.rig.conn, s.srq,
-				  &attr, &ep), E(INVALID_STATE, INVALID_STATE_SRQ_ERROR));
+				  &attr, &ep),
+	   E(INVALID_STATE, INVALID_STATE_SRQ_ERROR));
 	close_shared(&s);
 }
 
@@ -350,8 +356,7 @@ static void test_notices_wait_for_room_in_order(void)
 	for (i = 0; i < MANY; i++) {
 		ep[i] = DAT_HANDLE_NULL;
 		MUST(dat_ep_create_with_srq(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, srq,
-					    &attr,
-					  &ep[i]));
+					    &attr, &ep[i]));
 		async_post_last_wqe(ep[i]);
 	}
 	/* a free cancels what is not yet queued, and only that */

@@ -114,7 +114,7 @@ static void test_resize_grows(void)
 	IS(dat_srq_resize(s.srq, 9), E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ));
 	fake.devices[0].attr.srq_resize = true;
 	MUST(dat_srq_resize(s.srq, 30));
-	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 32);	/* as the device rounds it */
+	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 32); /* as the device rounds it */
 	CU_ASSERT_EQUAL(query(&s).outstanding_dto_count, 8);
 	/* what was posted before is there, with its cookie */
 	rig_complete(s.rig.recv, id, DAT_DTO_SUCCESS, 10);
@@ -126,7 +126,7 @@ static void test_resize_grows(void)
 	rig_complete(s.rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 10);
 	CU_ASSERT_EQUAL(rig_take(s.rig.recv).event_data.dto_completion_event_data.user_cookie.as_64,
 			124);
-	MUST(dat_srq_resize(s.srq, 32));	/* as it is: nothing */
+	MUST(dat_srq_resize(s.srq, 32)); /* as it is: nothing */
 	close_shared(&s);
 }
 
@@ -137,7 +137,7 @@ static void test_resize_shrinks(void)
 	open_shared(&s);
 	post(&s, 3);
 	fake.refuse = E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ);
-	MUST(dat_srq_resize(s.srq, 4));		/* refused by the device: it stays large */
+	MUST(dat_srq_resize(s.srq, 4)); /* refused by the device: it stays large */
 	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 8);
 	MUST(dat_srq_resize(s.srq, 4));
 	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 4);
@@ -191,14 +191,14 @@ static void test_watermark_at_once(void)
 
 	open_shared(&s);
 	id = post(&s, 3);
-	MUST(dat_srq_set_lw(s.srq, 3));		/* not below */
+	MUST(dat_srq_set_lw(s.srq, 3)); /* not below */
 	expect_none(&s);
 	MUST(dat_srq_set_lw(s.srq, 0));
 	/* one is taken, as a look into the CQ shows */
 	rig_complete(s.rig.recv, id, DAT_DTO_SUCCESS, 10);
 	MUST(dat_srq_set_lw(s.srq, 3));
 	expect_low(&s);
-	limit_event(&s);			/* the device says it too */
+	limit_event(&s); /* the device says it too */
 	expect_none(&s);
 	rig_take(s.rig.recv);
 	close_shared(&s);

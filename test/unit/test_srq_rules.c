@@ -3,7 +3,7 @@
 #include <string.h>
 #include "test/unit/srq_rig.h"
 
-struct zone {			/* memory in a PZ other than env.pz */
+struct zone { /* memory in a PZ other than env.pz */
 	DAT_PZ_HANDLE pz;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lkey;
@@ -145,11 +145,13 @@ static void test_r5(void)
 	MUST(dat_srq_create(env.ia, env.pz, &attr, &other));
 	param = query(b.ep);
 	param.srq_handle = other;
-	IS(dat_ep_modify(b.ep, DAT_EP_FIELD_SRQ_HANDLE, &param), E(INVALID_PARAMETER, INVALID_ARG2));
+	IS(dat_ep_modify(b.ep, DAT_EP_FIELD_SRQ_HANDLE, &param),
+	   E(INVALID_PARAMETER, INVALID_ARG2));
 	param.srq_handle = DAT_HANDLE_NULL;
-	IS(dat_ep_modify(b.ep, DAT_EP_FIELD_SRQ_HANDLE, &param), E(INVALID_PARAMETER, INVALID_ARG2));
+	IS(dat_ep_modify(b.ep, DAT_EP_FIELD_SRQ_HANDLE, &param),
+	   E(INVALID_PARAMETER, INVALID_ARG2));
 	CU_ASSERT_PTR_EQUAL(query(b.ep).srq_handle, srq);
-	OK(dat_srq_free(other));	/* it never came into use */
+	OK(dat_srq_free(other)); /* it never came into use */
 	teardown();
 }
 
@@ -161,7 +163,7 @@ static void test_r6(void)
 	IS(dat_srq_free(srq), E(INVALID_STATE, INVALID_STATE_SRQ_IN_USE));
 	reset_pair();
 	IS(dat_srq_free(srq), E(INVALID_STATE, INVALID_STATE_SRQ_IN_USE));
-	teardown();			/* frees the EP, then the SRQ */
+	teardown(); /* frees the EP, then the SRQ */
 }
 
 static void test_r7(void)
@@ -191,7 +193,7 @@ static void test_r8(void)
 {
 	setup();
 	connect_pair(&a, &b);
-	OK(try_send(&a, 1, 0));		/* nothing there: it waits */
+	OK(try_send(&a, 1, 0)); /* nothing there: it waits */
 	expect_quiet(b.recv);
 	srq_post(1);
 	expect_dto(b.recv, b.ep, SRQ_COOKIE, DAT_DTO_SUCCESS);
@@ -219,7 +221,7 @@ static void zone_end(struct zone *zone, struct end *c)
 
 static DAT_RETURN send_with(struct end *end, DAT_LMR_CONTEXT lkey)
 {
-	DAT_LMR_TRIPLET what = segment(&env, 0, 4096);	/* more than travels inline, unlooked at */
+	DAT_LMR_TRIPLET what = segment(&env, 0, 4096); /* more than travels inline, unlooked at */
 
 	what.lmr_context = lkey;
 	return dat_ep_post_send(end->ep, 1, &what, cookie(1), 0);
@@ -237,7 +239,7 @@ static void test_r9(void)
 	OK(send_with(&c, zone.lkey));
 	expect_dto(c.request, c.ep, 1, DAT_DTO_SUCCESS);
 	expect_dto(a.recv, a.ep, 0, DAT_DTO_SUCCESS);
-	OK(try_write(&a, 2, zone.rkey));	/* what the peer may reach */
+	OK(try_write(&a, 2, zone.rkey)); /* what the peer may reach */
 	expect_dto(a.request, a.ep, 2, DAT_DTO_SUCCESS);
 	zone_end(&zone, &c);
 }
@@ -273,10 +275,10 @@ static void test_r11(void)
 	DAT_EVENT event;
 
 	zone_connect(&zone, &c);
-	srq_post(1);			/* of the SRQ's PZ, not of the EP's */
+	srq_post(1); /* of the SRQ's PZ, not of the EP's */
 	message(&a, &c);
 	bad = segment(&env, BUFFER / 2, 64);
-	bad.lmr_context = zone.lkey;	/* of the EP's PZ, not of the SRQ's */
+	bad.lmr_context = zone.lkey; /* of the EP's PZ, not of the SRQ's */
 	OK(dat_srq_post_recv(srq, 1, &bad, cookie(9)));
 	OK(try_send(&a, 2, 0));
 	memset(&event, 0, sizeof(event));
@@ -316,7 +318,7 @@ static void test_r13(void)
 	message(&a, &c);
 	OK(try_write(&a, 2, first.rkey));
 	expect_dto(a.request, a.ep, 2, DAT_DTO_SUCCESS);
-	OK(try_write(&e, 3, first.rkey));	/* the other one's */
+	OK(try_write(&e, 3, first.rkey)); /* the other one's */
 	expect_dto(e.request, e.ep, 3, DAT_DTO_ERR_REMOTE_ACCESS);
 	end_close(&e);
 	end_close(&d);
@@ -342,9 +344,9 @@ static void test_r14(void)
 	evd_close(b.request);
 	b.request = evd_open(&env, 64, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
 	MUST(dat_ep_create_with_srq(env.ia, env.pz, b.recv, b.request, conn, srq, &attr, &b.ep));
-	connect_pair(&a, &b);		/* events at b.conn */
+	connect_pair(&a, &b); /* events at b.conn */
 	srq_post(1);
-	message(&a, &b);		/* at b.recv */
+	message(&a, &b); /* at b.recv */
 	post_recvs(&a, 1);
 	part = segment(&env, 0, 64);
 	OK(try_send(&b, 1, 0));
@@ -373,8 +375,8 @@ static void test_r15(void)
 	struct end c, d, e, f;
 
 	setup();
-	srq_end_open(&c);		/* with an EVD of its own */
-	srq_end_open(&d);		/* with that of b */
+	srq_end_open(&c); /* with an EVD of its own */
+	srq_end_open(&d); /* with that of b */
 	MUST(dat_ep_free(d.ep));
 	own = d.recv;
 	d.recv = b.recv;
@@ -509,14 +511,14 @@ static void test_r38(void)
 	OK(dat_ep_reset(c.ep));
 	OK(dat_ep_reset(d.ep));
 	/* as the EP of a reserved service point */
-	for (qual = env.qual + 1; dat_rsp_create(env.ia, qual, c.ep, env.cr, &rsp) ==
-				  E0(CONN_QUAL_IN_USE); qual++)
+	for (qual = env.qual + 1;
+	     dat_rsp_create(env.ia, qual, c.ep, env.cr, &rsp) == E0(CONN_QUAL_IN_USE); qual++)
 		;
 	OK(dat_ep_connect(d.ep, env.address, qual, DAT_TIMEOUT_INFINITE, 0, NULL,
 			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	if (event_next(env.cr, &event))
-		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle,
-				 DAT_HANDLE_NULL, 0, NULL));
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, DAT_HANDLE_NULL,
+				 0, NULL));
 	expect(c.conn, DAT_CONNECTION_EVENT_ESTABLISHED, c.ep);
 	expect(d.conn, DAT_CONNECTION_EVENT_ESTABLISHED, d.ep);
 	OK(dat_rsp_free(rsp));

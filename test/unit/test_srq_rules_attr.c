@@ -40,9 +40,10 @@ static void test_r18(void)
 	setup();
 	srq_post(4);
 	connect_pair(&a, &b);
-	for (i = 0; i < 4; i++) {		/* whatever the sender asks for */
-		OK(try_send(&a, i, i % 2 ? DAT_COMPLETION_SUPPRESS_FLAG
-					 : DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	for (i = 0; i < 4; i++) { /* whatever the sender asks for */
+		OK(try_send(&a, i,
+			    i % 2 ? DAT_COMPLETION_SUPPRESS_FLAG
+				  : DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 		expect_dto(b.recv, b.ep, SRQ_COOKIE + i, DAT_DTO_SUCCESS);
 	}
 	teardown();
@@ -236,10 +237,10 @@ static void second_after_first(const DAT_EP_ATTR *first, const DAT_EP_ATTR *seco
 	evd_close(recv);
 }
 
-#define PLAIN DAT_COMPLETION_DEFAULT_FLAG
+#define PLAIN	    DAT_COMPLETION_DEFAULT_FLAG
 #define UNSIGNALLED DAT_COMPLETION_UNSIGNALLED_FLAG
-#define SOLICITED DAT_COMPLETION_SOLICITED_WAIT_FLAG
-#define THRESHOLD DAT_COMPLETION_EVD_THRESHOLD_FLAG
+#define SOLICITED   DAT_COMPLETION_SOLICITED_WAIT_FLAG
+#define THRESHOLD   DAT_COMPLETION_EVD_THRESHOLD_FLAG
 
 static void test_r32(void)
 {
@@ -339,7 +340,7 @@ static void test_r37(void)
 	ep = env.pz;
 	IS(create(evd, evd, &bad, &ep), E(INVALID_PARAMETER, INVALID_ARG7));
 	CU_ASSERT_PTR_EQUAL(ep, env.pz);
-	MUST(create(evd, evd, &good, &ep));	/* nothing of the refused one is left */
+	MUST(create(evd, evd, &good, &ep)); /* nothing of the refused one is left */
 	OK(dat_ep_free(ep));
 	MUST(create(evd, b.request, &bad, &ep));
 	OK(dat_ep_free(ep));
@@ -378,7 +379,7 @@ static void test_r40(void)
 	DAT_RMR_TRIPLET remote;
 	DAT_EP_PARAM param;
 
-	setup();			/* b has 0 for both */
+	setup(); /* b has 0 for both */
 	connect_pair(&a, &b);
 	MUST(dat_ep_query(b.ep, DAT_EP_FIELD_ALL, &param));
 	CU_ASSERT_EQUAL(param.ep_attr.max_rdma_read_in, 0);
@@ -386,7 +387,7 @@ static void test_r40(void)
 	where = segment(&env, 0, 64);
 	remote = (DAT_RMR_TRIPLET){ (uintptr_t)env.memory + 4096, 64, env.rkey };
 	OK(dat_ep_post_rdma_read(b.ep, 1, &where, (DAT_DTO_COOKIE){ .as_64 = 1 }, &remote, 0));
-	expect_dto(b.request, b.ep, 1, DAT_DTO_ERR_LOCAL_EP);	/* it cannot read */
+	expect_dto(b.request, b.ep, 1, DAT_DTO_ERR_LOCAL_EP); /* it cannot read */
 	teardown();
 }
 
@@ -404,7 +405,8 @@ static void test_r42(void)
 	IS(dat_ep_create_with_srq(env.ia, env.pz, b.recv, b.request, b.conn, gone, &attr, &ep),
 	   E(INVALID_HANDLE, INVALID_HANDLE_SRQ));
 	IS(dat_ep_create_with_srq(env.ia, env.pz, b.recv, b.request, b.conn, DAT_HANDLE_NULL, &attr,
-				  &ep), E(INVALID_HANDLE, INVALID_HANDLE_SRQ));
+				  &ep),
+	   E(INVALID_HANDLE, INVALID_HANDLE_SRQ));
 	IS(create(b.recv, b.request, &attr, NULL), E(INVALID_PARAMETER, INVALID_ARG8));
 	CU_ASSERT_EQUAL(DAT_GET_TYPE(create(b.recv, b.request, &bad, &ep)), DAT_INVALID_PARAMETER);
 	OK(create(b.recv, b.request, &attr, &ep));

@@ -3,7 +3,7 @@
 #include "test/unit/ep_util.h"
 
 static struct env env;
-static struct end a, b;			/* b receives from the SRQ */
+static struct end a, b; /* b receives from the SRQ */
 static DAT_SRQ_HANDLE srq;
 
 static void srq_post(unsigned count)
@@ -79,13 +79,13 @@ static void test_watermark(void)
 	srq_post(5);
 	OK(dat_srq_set_lw(srq, 4));
 	message(1);
-	expect_quiet(env.async);		/* four are left */
+	expect_quiet(env.async); /* four are left */
 	message(2);
 	expect_low();
 	message(3);
 	srq_post(3);
 	message(4);
-	expect_quiet(env.async);		/* it was for once */
+	expect_quiet(env.async); /* it was for once */
 	for (i = 0; i < 4; i++)
 		expect_received();
 	/* four are left again: below five already */
@@ -116,8 +116,7 @@ static void test_resize(void)
 	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &after));
 	CU_ASSERT_TRUE(after.max_recv_dtos >= 6 && after.max_recv_dtos <= before.max_recv_dtos);
 	status = dat_srq_resize(srq, before.max_recv_dtos * 2);
-	CU_ASSERT_TRUE(status == DAT_SUCCESS ||
-		       status == E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ));
+	CU_ASSERT_TRUE(status == DAT_SUCCESS || status == E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ));
 	if (status == DAT_SUCCESS) {
 		OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &after));
 		CU_ASSERT_TRUE(after.max_recv_dtos >= before.max_recv_dtos * 2);

@@ -23,8 +23,12 @@ static void note(struct ib_timer *timer)
 /* In the event thread, which calls none of them before all are armed. */
 static void arm_all(struct ib_timer *unused)
 {
-	static const struct { int timer; unsigned halves; } plan[] = {
-		{ 0, 6 }, { 1, 2 }, { 2, 0 }, { 3, 4 }, { 4, 2 }, { 5, 0 }, { 6, 3 }, { 7, 8 }, { 6, 5 },
+	static const struct {
+		int timer;
+		unsigned halves;
+	} plan[] = {
+		{ 0, 6 }, { 1, 2 }, { 2, 0 }, { 3, 4 }, { 4, 2 },
+		{ 5, 0 }, { 6, 3 }, { 7, 8 }, { 6, 5 },
 	};
 	uint64_t base = clock_now() + SOON;
 	unsigned i;

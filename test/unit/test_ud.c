@@ -88,10 +88,9 @@ static struct met meet(struct end *from, struct end *to)
 
 	MUST(ask(from, env.qual, 9, "question"));
 	MUST(dat_cr_accept(asked(), to->ep, 7, answer_data));
-	met.passive = peer_event(to, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
-				 DAT_IB_UD_PASSIVE_REMOTE_AH);
-	met.active =
-		peer_event(from, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH);
+	met.passive =
+		peer_event(to, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_PASSIVE_REMOTE_AH);
+	met.active = peer_event(from, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH);
 	return met;
 }
 
@@ -184,7 +183,7 @@ static void test_many_peers(void)
 	end_open(&env, &c, &attr);
 	first = meet(&a, &b);
 	second = meet(&a, &c);
-	meet(&c, &b);			/* accepted with an EP that was accepted with before */
+	meet(&c, &b); /* accepted with an EP that was accepted with before */
 	post_recv(&b, 1, 4096, GRH + 8);
 	post_recv(&c, 2, 8192, GRH + 8);
 	MUST(send_to(&a, address(&second.active), 8));
@@ -355,7 +354,7 @@ static void test_freeing(void)
 	OK(dat_ib_ud_cm_free(a.ep, context));
 	IS(dat_ib_ud_cm_free(a.ep, context), E(INVALID_PARAMETER, INVALID_ARG2));
 	post_recv(&b, 5, 8192, GRH + 8);
-	OK(send_to(&a, address(&met.active), 8));	/* the address outlives the CM's part */
+	OK(send_to(&a, address(&met.active), 8)); /* the address outlives the CM's part */
 	transfer(b.recv, DAT_IB_UD_RECV, DAT_IB_DTO_RECV_UD, 5, GRH + 8);
 	transfer(a.request, DAT_IB_UD_SEND, DAT_IB_DTO_SEND_UD, 77, 8);
 	OK(dat_ib_ud_ah_free(a.ep, address(&met.active)));
@@ -376,7 +375,7 @@ static void test_failed_receive(void)
 
 	setup();
 	met = meet(&a, &b);
-	post_recv(&b, 5, 8192, GRH);	/* no room for any payload */
+	post_recv(&b, 5, 8192, GRH); /* no room for any payload */
 	OK(send_to(&a, address(&met.active), 8));
 	event = transfer(b.recv, DAT_IB_UD_RECV, DAT_IB_DTO_RECV_UD, 5, 0);
 	dto = &event.event_data.dto_completion_event_data;
@@ -410,7 +409,8 @@ static void test_counters(void)
 
 static void test_shared_receives(void)
 {
-	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 8, .max_recv_iov = 2,
+	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 8,
+				  .max_recv_iov = 2,
 				  .low_watermark = DAT_SRQ_LW_DEFAULT };
 	DAT_EP_ATTR attr = ud_attr();
 	DAT_LMR_TRIPLET iov;

@@ -25,14 +25,15 @@ static DAT_EP_HANDLE ud_ep(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE connect)
 
 	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
 	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
-	MUST(dat_ep_create(things.ia, pz, things.rig.recv, things.rig.request, connect, &attr, &ep));
+	MUST(dat_ep_create(things.ia, pz, things.rig.recv, things.rig.request, connect, &attr,
+			   &ep));
 	return ep;
 }
 
 static DAT_RETURN ask(DAT_EP_HANDLE ep)
 {
-	return dat_ep_connect(ep, things.address, 7, DAT_TIMEOUT_INFINITE, 0, NULL, DAT_QOS_BEST_EFFORT,
-			      DAT_CONNECT_DEFAULT_FLAG);
+	return dat_ep_connect(ep, things.address, 7, DAT_TIMEOUT_INFINITE, 0, NULL,
+			      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 }
 
 static const DAT_IB_EXTENSION_EVENT_DATA *extension(const DAT_EVENT *event)
@@ -90,7 +91,7 @@ static void open_all(void)
 	peer = resolve(ud);
 	foreign = resolve(elsewhere);
 	freed = resolve(ud);
-	MUST(dat_ib_ud_ah_free(ud, &freed.address));	/* the CM's part stays */
+	MUST(dat_ib_ud_ah_free(ud, &freed.address)); /* the CM's part stays */
 	fill(full);
 	cr = request();
 }
@@ -131,7 +132,10 @@ static void send_good(void *args)
 	struct send_args *a = args;
 	int i;
 
-	*a = (struct send_args){ .ep = ud, .count = 1, .list = a->segments, .to_value = peer.address,
+	*a = (struct send_args){ .ep = ud,
+				 .count = 1,
+				 .list = a->segments,
+				 .to_value = peer.address,
 				 .to = &a->to_value };
 	for (i = 0; i < FAKE_MAX_SGE; i++)
 		a->segments[i] = (DAT_LMR_TRIPLET){ (uintptr_t)things_memory, 8, things.lkey };
@@ -186,10 +190,15 @@ static const struct spoil_row send_rows[] = {
 	{ "full", send_full, E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY), 1 },
 };
 
-static const struct spoil_call send_ud = { "dat_ib_post_send_ud", sizeof(struct send_args), send_good,
-					   send_call, send_undo, send_rows, COUNT(send_rows) };
+static const struct spoil_call send_ud = {
+	"dat_ib_post_send_ud", sizeof(struct send_args), send_good, send_call, send_undo, send_rows,
+	COUNT(send_rows)
+};
 
-static void test_send(void) { run(&send_ud); }
+static void test_send(void)
+{
+	run(&send_ud);
+}
 
 /* ---- dat_ib_ud_ah_free, dat_ib_ud_cm_free: each good call ends a peer ---- */
 
@@ -236,23 +245,38 @@ SPOIL(free_args, free_bad_ep, a->ep = things.evd)
 SPOIL(free_args, free_rc, a->ep = things.ep)
 SPOIL(free_args, free_others_ep, a->ep = full)
 SPOIL(free_args, free_nothing, (a->address = NULL, a->value.context.as_ptr = NULL))
-SPOIL(free_args, free_no_peer, (a->value.address.ah = (void *)things.ep, a->value.context.as_ptr = things.ep))
+SPOIL(free_args, free_no_peer,
+      (a->value.address.ah = (void *)things.ep, a->value.context.as_ptr = things.ep))
 SPOIL(free_args, free_foreign, a->value = foreign)
 SPOIL(free_args, free_freed, a->value = freed)
 
-#define FREE_ROWS { "ep", free_bad_ep, BAD_EP, 1 }, { "ep of connections", free_rc, BAD_EP, 1 }, \
-	{ "another ep", free_others_ep, P(ARG2), 1 }, { "nothing", free_nothing, P(ARG2), 2 }, \
-	{ "no peer", free_no_peer, P(ARG2), 2 }, { "another ep's", free_foreign, P(ARG2), 2 }
+#define FREE_ROWS                                                                                 \
+	{ "ep", free_bad_ep, BAD_EP, 1 }, { "ep of connections", free_rc, BAD_EP, 1 },            \
+		{ "another ep", free_others_ep, P(ARG2), 1 },                                     \
+		{ "nothing", free_nothing, P(ARG2), 2 }, { "no peer", free_no_peer, P(ARG2), 2 }, \
+	{                                                                                         \
+		"another ep's", free_foreign, P(ARG2), 2                                          \
+	}
 
 static const struct spoil_row ah_free_rows[] = { FREE_ROWS, { "freed", free_freed, P(ARG2), 2 } };
 static const struct spoil_row cm_free_rows[] = { FREE_ROWS };
-static const struct spoil_call ah_free = { "dat_ib_ud_ah_free", sizeof(struct free_args), free_good,
-					   ah_free_call, ah_free_undo, ah_free_rows, COUNT(ah_free_rows) };
-static const struct spoil_call cm_free = { "dat_ib_ud_cm_free", sizeof(struct free_args), free_good,
-					   cm_free_call, cm_free_undo, cm_free_rows, COUNT(cm_free_rows) };
+static const struct spoil_call ah_free = { "dat_ib_ud_ah_free", sizeof(struct free_args),
+					   free_good,		ah_free_call,
+					   ah_free_undo,	ah_free_rows,
+					   COUNT(ah_free_rows) };
+static const struct spoil_call cm_free = { "dat_ib_ud_cm_free", sizeof(struct free_args),
+					   free_good,		cm_free_call,
+					   cm_free_undo,	cm_free_rows,
+					   COUNT(cm_free_rows) };
 
-static void test_ah_free(void) { run(&ah_free); }
-static void test_cm_free(void) { run(&cm_free); }
+static void test_ah_free(void)
+{
+	run(&ah_free);
+}
+static void test_cm_free(void)
+{
+	run(&cm_free);
+}
 
 /* ---- dat_ep_connect of such an endpoint ---- */
 
@@ -272,8 +296,12 @@ static void connect_good(void *args)
 {
 	struct connect_args *a = args;
 
-	*a = (struct connect_args){ .ep = ud, .address = (struct sockaddr *)&a->storage, .qual = 7,
-				    .timeout = DAT_TIMEOUT_INFINITE, .size = 172, .data = things_memory };
+	*a = (struct connect_args){ .ep = ud,
+				    .address = (struct sockaddr *)&a->storage,
+				    .qual = 7,
+				    .timeout = DAT_TIMEOUT_INFINITE,
+				    .size = 172,
+				    .data = things_memory };
 	memcpy(&a->storage, things.address, sizeof(struct sockaddr_in));
 }
 
@@ -281,7 +309,8 @@ static DAT_RETURN connect_call(void *args)
 {
 	struct connect_args *a = args;
 
-	return dat_ep_connect(a->ep, a->address, a->qual, a->timeout, a->size, a->data, a->qos, a->flags);
+	return dat_ep_connect(a->ep, a->address, a->qual, a->timeout, a->size, a->data, a->qos,
+			      a->flags);
 }
 
 static void connect_undo(void *args)
@@ -296,7 +325,8 @@ SPOIL(connect_args, connect_bad_ep, a->ep = things.evd)
 SPOIL(connect_args, connect_deaf, a->ep = deaf)
 SPOIL(connect_args, connect_no_time, a->timeout = 0)
 SPOIL(connect_args, connect_family, a->storage.ss_family = AF_UNIX)
-SPOIL(connect_args, connect_many, ((struct sockaddr_in *)&a->storage)->sin_addr.s_addr = htonl(0xe0000001))
+SPOIL(connect_args, connect_many,
+      ((struct sockaddr_in *)&a->storage)->sin_addr.s_addr = htonl(0xe0000001))
 SPOIL(connect_args, connect_other_family, a->storage.ss_family = AF_INET6)
 SPOIL(connect_args, connect_no_qual, a->qual = 0)
 SPOIL(connect_args, connect_negative, a->size = -1)
@@ -314,7 +344,8 @@ static const struct spoil_row connect_rows[] = {
 	{ "no time", connect_no_time, P(ARG4), 4 },
 	{ "family", connect_family, E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED), 2 },
 	{ "multicast", connect_many, E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED), 2 },
-	{ "another family", connect_other_family, E(INVALID_ADDRESS, INVALID_ADDRESS_UNREACHABLE), 2 },
+	{ "another family", connect_other_family, E(INVALID_ADDRESS, INVALID_ADDRESS_UNREACHABLE),
+	  2 },
 	{ "no qualifier", connect_no_qual, P(ARG3), 3 },
 	{ "negative", connect_negative, P(ARG5), 5 },
 	{ "too much", connect_too_much, P(ARG5), 5 },
@@ -325,11 +356,15 @@ static const struct spoil_row connect_rows[] = {
 	{ "state", connect_state, E(INVALID_STATE, INVALID_STATE_EP_RESERVED), 1 },
 };
 
-static const struct spoil_call resolution = { "dat_ep_connect", sizeof(struct connect_args), connect_good,
-					      connect_call, connect_undo, connect_rows,
+static const struct spoil_call resolution = { "dat_ep_connect",	  sizeof(struct connect_args),
+					      connect_good,	  connect_call,
+					      connect_undo,	  connect_rows,
 					      COUNT(connect_rows) };
 
-static void test_connect(void) { run(&resolution); }
+static void test_connect(void)
+{
+	run(&resolution);
+}
 
 /* ---- dat_cr_accept with such an endpoint: each good call uses the request up ---- */
 
@@ -355,7 +390,8 @@ static DAT_RETURN accept_call(void *args)
 static void accept_undo(void *args)
 {
 	(void)args;
-	CU_ASSERT_EQUAL((int)rig_take(things.evd).event_number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+	CU_ASSERT_EQUAL((int)rig_take(things.evd).event_number,
+			DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
 	cr = request();
 }
 
@@ -383,10 +419,15 @@ static const struct spoil_row accept_rows[] = {
 	{ "no connect evd", accept_deaf, BAD_EP, 2 },
 };
 
-static const struct spoil_call acceptance = { "dat_cr_accept", sizeof(struct accept_args), accept_good,
-					      accept_call, accept_undo, accept_rows, COUNT(accept_rows) };
+static const struct spoil_call acceptance = { "dat_cr_accept",	 sizeof(struct accept_args),
+					      accept_good,	 accept_call,
+					      accept_undo,	 accept_rows,
+					      COUNT(accept_rows) };
 
-static void test_accept(void) { run(&acceptance); }
+static void test_accept(void)
+{
+	run(&acceptance);
+}
 
 static const struct unit_test tests[] = {
 	{ "ext 2: a datagram sent, each row and pair of rows", test_send },

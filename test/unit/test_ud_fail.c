@@ -4,7 +4,7 @@
 #include "dapl/udapl/ep_ud.h"
 
 static DAT_EP_HANDLE ud;
-static unsigned conns, ahs;		/* alive before a step */
+static unsigned conns, ahs; /* alive before a step */
 
 static void open_all(void)
 {
@@ -14,7 +14,8 @@ static void open_all(void)
 	things_open();
 	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
 	attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
-	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd, &attr, &ud));
+	MUST(dat_ep_create(things.ia, things.pz, things.rig.recv, things.rig.request, things.evd,
+			   &attr, &ud));
 	conns = fake.conns;
 	ahs = fake.ahs;
 }
@@ -29,8 +30,8 @@ static void close_all(void)
 
 static DAT_RETURN ask(void)
 {
-	return dat_ep_connect(ud, things.address, 7, DAT_TIMEOUT_INFINITE, 0, NULL, DAT_QOS_BEST_EFFORT,
-			      DAT_CONNECT_DEFAULT_FLAG);
+	return dat_ep_connect(ud, things.address, 7, DAT_TIMEOUT_INFINITE, 0, NULL,
+			      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 }
 
 static void answer(enum ib_conn_event event, const void *data, uint32_t size)
@@ -85,9 +86,12 @@ static void test_refusals(void)
 		MUST(ask());
 		answer(rows[i].how, data, rows[i].size);
 		event = told(DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT);
-		CU_ASSERT_EQUAL(event.event_data.connect_event_data.private_data_size, rows[i].size_told);
+		CU_ASSERT_EQUAL(event.event_data.connect_event_data.private_data_size,
+				rows[i].size_told);
 		if (rows[i].size_told)
-			CU_ASSERT_EQUAL(memcmp(event.event_data.connect_event_data.private_data, "abcde", 5), 0);
+			CU_ASSERT_EQUAL(memcmp(event.event_data.connect_event_data.private_data,
+					       "abcde", 5),
+					0);
 		expect_nothing();
 	}
 	close_all();
@@ -95,7 +99,8 @@ static void test_refusals(void)
 
 static void test_errors(void)
 {
-	static const enum ib_conn_event endings[] = { IB_CONN_UNREACHABLE, IB_CONN_ERROR, IB_CONN_DEVICE_REMOVED };
+	static const enum ib_conn_event endings[] = { IB_CONN_UNREACHABLE, IB_CONN_ERROR,
+						      IB_CONN_DEVICE_REMOVED };
 	size_t i;
 
 	open_all();
@@ -214,7 +219,8 @@ static void test_sends(void)
 	MUST(ask());
 	answer(IB_CONN_ESTABLISHED, NULL, 0);
 	event = told(DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH);
-	to = ((const DAT_IB_EXTENSION_EVENT_DATA *)(const void *)event.event_extension_data)->remote_ah;
+	to = ((const DAT_IB_EXTENSION_EVENT_DATA *)(const void *)event.event_extension_data)
+		     ->remote_ah;
 	for (i = 0; i < 3 * RIG_QLEN; i++) {
 		fake.refuse = E0(INTERNAL_ERROR);
 		IS(dat_ib_post_send_ud(ud, 0, NULL, &to, cookie, 0), E0(INTERNAL_ERROR));

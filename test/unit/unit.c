@@ -82,7 +82,8 @@ bool unit_is_asleep(pid_t thread)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-void __asan_unpoison_memory_region(const volatile void *begin, size_t size);	/* sanitizer/asan_interface.h */
+/* sanitizer/asan_interface.h */
+void __asan_unpoison_memory_region(const volatile void *begin, size_t size);
 #define FRAMES (64u << 10)
 
 void unit_forget_stack(void *unused)

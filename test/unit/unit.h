@@ -12,7 +12,7 @@
 #include <CUnit/CUnit.h>
 
 struct unit_test {
-	const char *name;	/* begins with the rule it proves */
+	const char *name; /* begins with the rule it proves */
 	void (*run)(void);
 };
 
@@ -21,10 +21,13 @@ struct unit_test {
  * between); prints failures and one closing line.
  * Returns the exit status: 0, or 1 when one failed or none ran.
  */
-int unit_main(const char *suite, const struct unit_test *tests, size_t count, int argc, char **argv);
-#define UNIT_MAIN(suite, tests) \
-	int main(int argc, char **argv) \
-	{ return unit_main(suite, tests, sizeof(tests) / sizeof((tests)[0]), argc, argv); }
+int unit_main(const char *suite, const struct unit_test *tests, size_t count, int argc,
+	      char **argv);
+#define UNIT_MAIN(suite, tests)                                                                 \
+	int main(int argc, char **argv)                                                         \
+	{                                                                                       \
+		return unit_main(suite, tests, sizeof(tests) / sizeof((tests)[0]), argc, argv); \
+	}
 
 /* A fresh empty directory of this process, removed at exit. */
 const char *unit_tmpdir(void);
@@ -68,12 +71,16 @@ struct unit_site {
 
 void unit_note(struct unit_site *site);
 
-#define UNIT_EQUAL(name, actual_text, equal, expected_text, fatal) do { \
-	static struct unit_site unit_site = { .call = actual_text, .file = __FILE__, .line = __LINE__ }; \
-	unit_note(&unit_site); \
-	CU_assertImplementation(equal, __LINE__, name "(" actual_text "," expected_text ")", __FILE__, \
-				"", fatal); \
-} while (0)
+#define UNIT_EQUAL(name, actual_text, equal, expected_text, fatal)                                \
+	do {                                                                                      \
+		static struct unit_site unit_site = { .call = actual_text,                        \
+						      .file = __FILE__,                           \
+						      .line = __LINE__ };                         \
+		unit_note(&unit_site);                                                            \
+		CU_assertImplementation(equal, __LINE__,                                          \
+					name "(" actual_text "," expected_text ")", __FILE__, "", \
+					fatal);                                                   \
+	} while (0)
 
 #undef CU_ASSERT_EQUAL
 #undef CU_ASSERT_EQUAL_FATAL

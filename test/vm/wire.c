@@ -16,18 +16,21 @@
 #include <unistd.h>
 #include "test/vm/wire.h"
 
-#define CONNECT_DATA 56		/* the most that each transport and stack can carry */
+#define CONNECT_DATA 56 /* the most that each transport and stack can carry */
 #define REJECT_DATA  64
-#define NOBODY 47001		/* a qualifier without a listener */
+#define NOBODY	     47001 /* a qualifier without a listener */
 
 static char default_provider[] = "ofa-v2-ib0";
-struct wire_option option = { .provider = default_provider, .seconds = 60, .rounds = 200, .bytes = 4096 };
+struct wire_option option = {
+	.provider = default_provider, .seconds = 60, .rounds = 200, .bytes = 4096
+};
 
 /* --- the two halves of a connection ---------------------------------------------------------------------------- */
 
 void listen_on(DAT_CONN_QUAL qual)
 {
-	MUST(dat_psp_create(wire.ia, qual, wire.cr_evd, DAT_PSP_CONSUMER_FLAG, &wire.psp[wire.psps]));
+	MUST(dat_psp_create(wire.ia, qual, wire.cr_evd, DAT_PSP_CONSUMER_FLAG,
+			    &wire.psp[wire.psps]));
 	wire.psps++;
 }
 
@@ -46,7 +49,8 @@ static DAT_CR_HANDLE requested(DAT_CONN_QUAL qual)
 	if (arrival.conn_qual != qual)
 		wrong("qualifier", arrival.conn_qual, qual);
 	MUST(dat_cr_query(arrival.cr_handle, DAT_CR_FIELD_ALL, &param));
-	compare("request's data", param.private_data, param.private_data_size, CONNECT_DATA, (unsigned)qual);
+	compare("request's data", param.private_data, param.private_data_size, CONNECT_DATA,
+		(unsigned)qual);
 	return arrival.cr_handle;
 }
 
@@ -67,7 +71,8 @@ static void start_connect(DAT_CONN_QUAL qual)
 		printf("no host %s\n", option.host);
 		exit(1);
 	}
-	MUST(dat_ep_connect(wire.ep, (DAT_IA_ADDRESS_PTR)found->ai_addr, qual, option.seconds * 1000000, CONNECT_DATA,
+	MUST(dat_ep_connect(wire.ep, (DAT_IA_ADDRESS_PTR)found->ai_addr, qual,
+			    option.seconds * 1000000, CONNECT_DATA,
 			    pattern(data, CONNECT_DATA, (unsigned)qual), DAT_QOS_BEST_EFFORT,
 			    DAT_CONNECT_DEFAULT_FLAG));
 	freeaddrinfo(found);
@@ -117,7 +122,8 @@ static void case_client_ends(void)
 /* Small ones are ports, large ones are mapped to ports the same way by both stacks. */
 static void case_quals(void)
 {
-	static const DAT_CONN_QUAL quals[] = { 45248, 65535, 65536, 0x0AFFAB1E, (1ull << 63) + 5, ~0ull };
+	static const DAT_CONN_QUAL quals[] = { 45248, 65535, 65536, 0x0AFFAB1E, (1ull << 63) + 5,
+					       ~0ull };
 	size_t i, count = sizeof(quals) / sizeof(quals[0]);
 
 	for (i = 0; i < count && !option.host; i++)
@@ -171,7 +177,7 @@ static void case_connect(void)
 	DAT_EVENT event;
 
 	start_connect(QUAL);
-	option.seconds += 20;	/* the event is due when the time is over */
+	option.seconds += 20; /* the event is due when the time is over */
 	event = next(wire.conn_evd);
 	printf("%s after %.1f s\n", event_name(event.event_number), now() - start);
 }
@@ -194,9 +200,16 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "server-ends", case_server_ends }, { "client-ends", case_client_ends }, { "quals", case_quals },
-	{ "reject", case_reject }, { "nobody", case_nobody }, { "connect", case_connect }, { "flow", case_flow },
-	{ "unread", case_unread }, { "farewell", case_farewell }, { "removed", case_removed },
+	{ "server-ends", case_server_ends },
+	{ "client-ends", case_client_ends },
+	{ "quals", case_quals },
+	{ "reject", case_reject },
+	{ "nobody", case_nobody },
+	{ "connect", case_connect },
+	{ "flow", case_flow },
+	{ "unread", case_unread },
+	{ "farewell", case_farewell },
+	{ "removed", case_removed },
 };
 
 int main(int argc, char **argv)
@@ -223,6 +236,7 @@ int main(int argc, char **argv)
 		printf("passed\n");
 		return 0;
 	}
-	fprintf(stderr, "usage: wire [-P name] [-h host] [-t seconds] [-n rounds] [-b bytes] case\n");
+	fprintf(stderr,
+		"usage: wire [-P name] [-h host] [-t seconds] [-n rounds] [-b bytes] case\n");
 	return 2;
 }

@@ -7,12 +7,12 @@
 #include <dat2/udat.h>
 
 #define ACCEPT_DATA 160
-#define DEPTH 4
-#define QUAL 47000
+#define DEPTH	    4
+#define QUAL	    47000
 
 extern struct wire_option {
 	char *provider;
-	const char *host;		/* NULL: the server */
+	const char *host; /* NULL: the server */
 	unsigned seconds, rounds, bytes;
 } option;
 
@@ -25,13 +25,13 @@ extern struct wire {
 	unsigned psps;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lkey;
-	unsigned char *memory;		/* DEPTH receives, then what is sent */
+	unsigned char *memory; /* DEPTH receives, then what is sent */
 } wire;
 
 /* wire_objects.c. What is not as it should be ends the program with 1. */
 double now(void);
 void must(DAT_RETURN status, const char *call);
-#define MUST(call) must(call, #call)	/* what is before the parenthesis is printed */
+#define MUST(call) must(call, #call) /* what is before the parenthesis is printed */
 void wrong(const char *what, unsigned long long seen, unsigned long long expected);
 const char *event_name(DAT_EVENT_NUMBER number);
 DAT_EVENT next(DAT_EVD_HANDLE evd);

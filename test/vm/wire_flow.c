@@ -26,7 +26,8 @@ static DAT_RETURN post_nothing(void)
 	DAT_RMR_TRIPLET nowhere = { .segment_length = 0 };
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 
-	return dat_ep_post_rdma_write(wire.ep, 0, NULL, cookie, &nowhere, DAT_COMPLETION_DEFAULT_FLAG);
+	return dat_ep_post_rdma_write(wire.ep, 0, NULL, cookie, &nowhere,
+				      DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 static void probe_if_room(void)

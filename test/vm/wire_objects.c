@@ -96,7 +96,8 @@ void compare(const char *what, const void *data, DAT_COUNT size, unsigned expect
 
 void ep_open(void)
 {
-	MUST(dat_ep_create(wire.ia, wire.pz, wire.recv_evd, wire.request_evd, wire.conn_evd, NULL, &wire.ep));
+	MUST(dat_ep_create(wire.ia, wire.pz, wire.recv_evd, wire.request_evd, wire.conn_evd, NULL,
+			   &wire.ep));
 }
 
 void open_all(void)
@@ -114,9 +115,11 @@ void open_all(void)
 	MUST(dat_evd_create(wire.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &wire.cr_evd));
 	MUST(dat_evd_create(wire.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &wire.conn_evd));
 	MUST(dat_evd_create(wire.ia, 4 * DEPTH, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &wire.recv_evd));
-	MUST(dat_evd_create(wire.ia, 4 * DEPTH, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &wire.request_evd));
-	MUST(dat_lmr_create(wire.ia, DAT_MEM_TYPE_VIRTUAL, region, size, wire.pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
-			    &wire.lmr, &wire.lkey, &rkey, &length, &address));
+	MUST(dat_evd_create(wire.ia, 4 * DEPTH, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG,
+			    &wire.request_evd));
+	MUST(dat_lmr_create(wire.ia, DAT_MEM_TYPE_VIRTUAL, region, size, wire.pz,
+			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &wire.lmr, &wire.lkey, &rkey,
+			    &length, &address));
 	ep_open();
 }
 
@@ -144,8 +147,11 @@ void close_all(void)
 
 DAT_LMR_TRIPLET place(unsigned index)
 {
-	return (DAT_LMR_TRIPLET){ .lmr_context = wire.lkey, .segment_length = option.bytes,
-				  .virtual_address = (DAT_VADDR)(uintptr_t)(wire.memory + (size_t)index * option.bytes) };
+	return (DAT_LMR_TRIPLET){ .lmr_context = wire.lkey,
+				  .segment_length = option.bytes,
+				  .virtual_address =
+					  (DAT_VADDR)(uintptr_t)(wire.memory +
+								 (size_t)index * option.bytes) };
 }
 
 void post_recv(unsigned index)

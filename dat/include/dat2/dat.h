@@ -46,10 +46,7 @@ extern "C" {
 
 /* ---- Common types ---- */
 
-typedef enum dat_boolean {
-	DAT_FALSE,
-	DAT_TRUE
-} DAT_BOOLEAN;
+typedef enum dat_boolean { DAT_FALSE, DAT_TRUE } DAT_BOOLEAN;
 
 /* Room for a name, its NUL included. */
 #define DAT_NAME_MAX_LENGTH 256
@@ -77,11 +74,7 @@ typedef DAT_UINT32 DAT_TIMEOUT; /* microseconds; a wait of 0 polls */
 #define DAT_TIMEOUT_INFINITE ((DAT_TIMEOUT)~0)
 
 /* Which extensions an IA has. */
-typedef enum dat_extension {
-	DAT_EXTENSION_NONE,
-	DAT_EXTENSION_IB,
-	DAT_EXTENSION_IW
-} DAT_EXTENSION;
+typedef enum dat_extension { DAT_EXTENSION_NONE, DAT_EXTENSION_IB, DAT_EXTENSION_IW } DAT_EXTENSION;
 
 #ifdef DAT_EXTENSIONS
 #define DAT_IB_EXTENSION 1
@@ -93,7 +86,7 @@ typedef int DAT_EXTENDED_OP;
  * Operations 0x1000 to 0x1fff open something by IA name, those 0x2000 to 0x2fff close it: for
  * them the registry loads and unloads the provider.  All others keep these two bits clear.
  */
-#define DAT_OPEN_EXTENSION_BASE 0x1000
+#define DAT_OPEN_EXTENSION_BASE	 0x1000
 #define DAT_CLOSE_EXTENSION_BASE 0x2000
 #endif
 
@@ -148,7 +141,7 @@ typedef enum dat_qos {
 typedef enum dat_connect_flags {
 	DAT_CONNECT_DEFAULT_FLAG = 0,
 	DAT_CONNECT_MULTIPATH_FLAG = 1,		/* asked for */
-	DAT_CONNECT_MULTIPATH_REQUIRED_FLAG = 2	/* insisted on */
+	DAT_CONNECT_MULTIPATH_REQUIRED_FLAG = 2 /* insisted on */
 } DAT_CONNECT_FLAGS;
 
 /* Two names for one flag; both are part of the interface. */
@@ -156,7 +149,7 @@ typedef enum dat_connect_flags {
 
 typedef enum dat_close_flags {
 	DAT_CLOSE_ABRUPT_FLAG,	/* at once */
-	DAT_CLOSE_GRACEFUL_FLAG	/* an IA only if empty, an EP after its requests */
+	DAT_CLOSE_GRACEFUL_FLAG /* an IA only if empty, an EP after its requests */
 } DAT_CLOSE_FLAGS;
 
 #define DAT_CLOSE_DEFAULT DAT_CLOSE_ABRUPT_FLAG
@@ -164,7 +157,7 @@ typedef enum dat_close_flags {
 /* How a provider spreads load over several paths, a bit set. */
 typedef DAT_UINT32 DAT_HA_LB;
 
-#define DAT_HA_LB_NONE ((DAT_HA_LB)0)
+#define DAT_HA_LB_NONE	    ((DAT_HA_LB)0)
 #define DAT_HA_LB_INTERCOMM ((DAT_HA_LB)1)
 #define DAT_HA_LB_INTRACOMM ((DAT_HA_LB)2)
 
@@ -172,9 +165,9 @@ typedef DAT_UINT32 DAT_HA_LB;
 
 typedef DAT_UINT32 DAT_LMR_CONTEXT; /* the key by which local posts name a region */
 typedef DAT_UINT32 DAT_RMR_CONTEXT; /* the key that a peer has to present */
-typedef DAT_UINT64 DAT_VLEN; /* bytes */
-typedef DAT_UINT64 DAT_VADDR; /* an address, or an offset in a zero-based region */
-typedef DAT_UINT32 DAT_SEG_LENGTH; /* bytes */
+typedef DAT_UINT64 DAT_VLEN;	    /* bytes */
+typedef DAT_UINT64 DAT_VADDR;	    /* an address, or an offset in a zero-based region */
+typedef DAT_UINT32 DAT_SEG_LENGTH;  /* bytes */
 
 /* A piece of local memory.  Length 0 contributes nothing; its other members are not read. */
 typedef struct dat_lmr_triplet {
@@ -186,7 +179,7 @@ typedef struct dat_lmr_triplet {
 /* A piece of the peer's memory. */
 typedef struct dat_rmr_triplet {
 	DAT_VADDR virtual_address;
-	DAT_SEG_LENGTH segment_length;	/* not read by posts: the local total counts */
+	DAT_SEG_LENGTH segment_length; /* not read by posts: the local total counts */
 	DAT_RMR_CONTEXT rmr_context;
 } DAT_RMR_TRIPLET;
 
@@ -197,26 +190,26 @@ typedef enum dat_mem_priv_flags {
 	DAT_MEM_PRIV_REMOTE_READ_FLAG = 0x2,
 	DAT_MEM_PRIV_LOCAL_WRITE_FLAG = 0x10,
 	DAT_MEM_PRIV_REMOTE_WRITE_FLAG = 0x20,
-	DAT_MEM_PRIV_ALL_FLAG = 0x33,		/* the four above */
+	DAT_MEM_PRIV_ALL_FLAG = 0x33, /* the four above */
 #ifdef DAT_EXTENSIONS
-	DAT_MEM_PRIV_EXTENSION_BASE = 0x40	/* see DAT_IB_MEM_PRIV_FLAGS */
+	DAT_MEM_PRIV_EXTENSION_BASE = 0x40 /* see DAT_IB_MEM_PRIV_FLAGS */
 #endif
 } DAT_MEM_PRIV_FLAGS;
 
-#define DAT_MEM_PRIV_READ_FLAG (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG)
+#define DAT_MEM_PRIV_READ_FLAG	(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG)
 #define DAT_MEM_PRIV_WRITE_FLAG (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
 /* How a region is addressed. */
 typedef enum dat_va_type {
-	DAT_VA_TYPE_VA,	/* by virtual address */
+	DAT_VA_TYPE_VA, /* by virtual address */
 	DAT_VA_TYPE_ZB	/* by offset from its first byte */
 } DAT_VA_TYPE;
 
 /* Through which EPs a peer can reach an RMR. */
 typedef enum dat_rmr_scope {
-	DAT_RMR_SCOPE_EP,	/* the one it was bound through */
-	DAT_RMR_SCOPE_PZ,	/* any EP of its PZ */
-	DAT_RMR_SCOPE_ANY	/* provider attribute: either kind can be made */
+	DAT_RMR_SCOPE_EP, /* the one it was bound through */
+	DAT_RMR_SCOPE_PZ, /* any EP of its PZ */
+	DAT_RMR_SCOPE_ANY /* provider attribute: either kind can be made */
 } DAT_RMR_SCOPE;
 
 typedef struct dat_lmr_param DAT_LMR_PARAM;
@@ -235,7 +228,7 @@ typedef struct dat_rmr_param {
 typedef enum dat_rmr_param_mask {
 	DAT_RMR_FIELD_IA_HANDLE = 0x1,
 	DAT_RMR_FIELD_PZ_HANDLE = 0x2,
-	DAT_RMR_FIELD_LMR_TRIPLET = 0x4,	/* only of a bound RMR */
+	DAT_RMR_FIELD_LMR_TRIPLET = 0x4, /* only of a bound RMR */
 	DAT_RMR_FIELD_MEM_PRIV = 0x8,
 	DAT_RMR_FIELD_RMR_CONTEXT = 0x10,
 	DAT_RMR_FIELD_RMR_SCOPE = 0x20,
@@ -251,53 +244,53 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
 
 /* Earlier names of members; they rewrite every identifier of that spelling. */
 #define max_rdma_read_per_ep max_rdma_read_per_ep_in
-#define max_mtu_size max_message_size
+#define max_mtu_size	     max_message_size
 
 /* The remaining bits, and DAT_IA_FIELD_ALL, are in udat.h. */
-#define DAT_IA_FIELD_IA_ADAPTER_NAME				UINT64_C(0x1)
-#define DAT_IA_FIELD_IA_VENDOR_NAME				UINT64_C(0x2)
-#define DAT_IA_FIELD_IA_HARDWARE_MAJOR_VERSION			UINT64_C(0x4)
-#define DAT_IA_FIELD_IA_HARDWARE_MINOR_VERSION			UINT64_C(0x8)
-#define DAT_IA_FIELD_IA_FIRMWARE_MAJOR_VERSION			UINT64_C(0x10)
-#define DAT_IA_FIELD_IA_FIRMWARE_MINOR_VERSION			UINT64_C(0x20)
-#define DAT_IA_FIELD_IA_ADDRESS_PTR				UINT64_C(0x40)
-#define DAT_IA_FIELD_IA_MAX_EPS					UINT64_C(0x80)
-#define DAT_IA_FIELD_IA_MAX_DTO_PER_EP				UINT64_C(0x100)
-#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN			UINT64_C(0x200)
-#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT		UINT64_C(0x400)
-#define DAT_IA_FIELD_IA_MAX_EVDS				UINT64_C(0x800)
-#define DAT_IA_FIELD_IA_MAX_EVD_QLEN				UINT64_C(0x1000)
-#define DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO		UINT64_C(0x2000)
-#define DAT_IA_FIELD_IA_MAX_LMRS				UINT64_C(0x4000)
-#define DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE			UINT64_C(0x8000)
-#define DAT_IA_FIELD_IA_MAX_LMR_VIRTUAL_ADDRESS			UINT64_C(0x10000)
-#define DAT_IA_FIELD_IA_MAX_PZS					UINT64_C(0x20000)
-#define DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE			UINT64_C(0x40000)
-#define DAT_IA_FIELD_IA_MAX_RDMA_SIZE				UINT64_C(0x80000)
-#define DAT_IA_FIELD_IA_MAX_RMRS				UINT64_C(0x100000)
-#define DAT_IA_FIELD_IA_MAX_RMR_TARGET_ADDRESS			UINT64_C(0x200000)
-#define DAT_IA_FIELD_IA_MAX_SRQS				UINT64_C(0x400000)
-#define DAT_IA_FIELD_IA_MAX_EP_PER_SRQ				UINT64_C(0x800000)
-#define DAT_IA_FIELD_IA_MAX_RECV_PER_SRQ			UINT64_C(0x1000000)
-#define DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_READ		UINT64_C(0x2000000)
-#define DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_WRITE		UINT64_C(0x4000000)
-#define DAT_IA_FIELD_IA_MAX_RDMA_READ_IN			UINT64_C(0x8000000)
-#define DAT_IA_FIELD_IA_MAX_RDMA_READ_OUT			UINT64_C(0x10000000)
-#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN_GUARANTEED	UINT64_C(0x20000000)
-#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT_GUARANTEED	UINT64_C(0x40000000)
-#define DAT_IA_FIELD_IA_ZB_SUPPORTED				UINT64_C(0x80000000)
-#define DAT_IA_FIELD_IA_EXTENSIONS_SUPPORTED			UINT64_C(0x100000000)
+#define DAT_IA_FIELD_IA_ADAPTER_NAME			    UINT64_C(0x1)
+#define DAT_IA_FIELD_IA_VENDOR_NAME			    UINT64_C(0x2)
+#define DAT_IA_FIELD_IA_HARDWARE_MAJOR_VERSION		    UINT64_C(0x4)
+#define DAT_IA_FIELD_IA_HARDWARE_MINOR_VERSION		    UINT64_C(0x8)
+#define DAT_IA_FIELD_IA_FIRMWARE_MAJOR_VERSION		    UINT64_C(0x10)
+#define DAT_IA_FIELD_IA_FIRMWARE_MINOR_VERSION		    UINT64_C(0x20)
+#define DAT_IA_FIELD_IA_ADDRESS_PTR			    UINT64_C(0x40)
+#define DAT_IA_FIELD_IA_MAX_EPS				    UINT64_C(0x80)
+#define DAT_IA_FIELD_IA_MAX_DTO_PER_EP			    UINT64_C(0x100)
+#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN		    UINT64_C(0x200)
+#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT	    UINT64_C(0x400)
+#define DAT_IA_FIELD_IA_MAX_EVDS			    UINT64_C(0x800)
+#define DAT_IA_FIELD_IA_MAX_EVD_QLEN			    UINT64_C(0x1000)
+#define DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO	    UINT64_C(0x2000)
+#define DAT_IA_FIELD_IA_MAX_LMRS			    UINT64_C(0x4000)
+#define DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE		    UINT64_C(0x8000)
+#define DAT_IA_FIELD_IA_MAX_LMR_VIRTUAL_ADDRESS		    UINT64_C(0x10000)
+#define DAT_IA_FIELD_IA_MAX_PZS				    UINT64_C(0x20000)
+#define DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE		    UINT64_C(0x40000)
+#define DAT_IA_FIELD_IA_MAX_RDMA_SIZE			    UINT64_C(0x80000)
+#define DAT_IA_FIELD_IA_MAX_RMRS			    UINT64_C(0x100000)
+#define DAT_IA_FIELD_IA_MAX_RMR_TARGET_ADDRESS		    UINT64_C(0x200000)
+#define DAT_IA_FIELD_IA_MAX_SRQS			    UINT64_C(0x400000)
+#define DAT_IA_FIELD_IA_MAX_EP_PER_SRQ			    UINT64_C(0x800000)
+#define DAT_IA_FIELD_IA_MAX_RECV_PER_SRQ		    UINT64_C(0x1000000)
+#define DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_READ	    UINT64_C(0x2000000)
+#define DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_WRITE	    UINT64_C(0x4000000)
+#define DAT_IA_FIELD_IA_MAX_RDMA_READ_IN		    UINT64_C(0x8000000)
+#define DAT_IA_FIELD_IA_MAX_RDMA_READ_OUT		    UINT64_C(0x10000000)
+#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN_GUARANTEED  UINT64_C(0x20000000)
+#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT_GUARANTEED UINT64_C(0x40000000)
+#define DAT_IA_FIELD_IA_ZB_SUPPORTED			    UINT64_C(0x80000000)
+#define DAT_IA_FIELD_IA_EXTENSIONS_SUPPORTED		    UINT64_C(0x100000000)
 
 #define DAT_IA_FIELD_NONE UINT64_C(0x0)
-#define DAT_IA_ALL DAT_IA_FIELD_ALL
+#define DAT_IA_ALL	  DAT_IA_FIELD_ALL
 
-#define DAT_IA_FIELD_IA_MAX_MTU_SIZE DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE
+#define DAT_IA_FIELD_IA_MAX_MTU_SIZE   DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE
 #define DAT_IA_FIELD_IA_MAX_DTO_PER_OP DAT_IA_FIELD_IA_MAX_DTO_PER_EP
 
 /* Who owns the array of triplets when a post has returned. */
 typedef enum dat_iov_ownership {
 	DAT_IOV_CONSUMER,	/* the consumer, at once */
-	DAT_IOV_PROVIDER_NOMOD,	/* the provider until completion; not changed */
+	DAT_IOV_PROVIDER_NOMOD, /* the provider until completion; not changed */
 	DAT_IOV_PROVIDER_MOD	/* the provider until completion; may be changed */
 } DAT_IOV_OWNERSHIP;
 
@@ -329,9 +322,9 @@ typedef enum dat_completion_flags {
 } DAT_COMPLETION_FLAGS;
 
 typedef enum dat_service_type {
-	DAT_SERVICE_TYPE_RC,		/* reliable connection */
+	DAT_SERVICE_TYPE_RC, /* reliable connection */
 #ifdef DAT_EXTENSIONS
-	DAT_SERVICE_TYPE_EXTENSION_BASE	/* see DAT_IB_SERVICE_TYPE */
+	DAT_SERVICE_TYPE_EXTENSION_BASE /* see DAT_IB_SERVICE_TYPE */
 #endif
 } DAT_SERVICE_TYPE;
 
@@ -343,17 +336,17 @@ typedef enum dat_service_type {
 typedef enum dat_ep_state {
 	DAT_EP_STATE_UNCONNECTED,
 	DAT_EP_STATE_UNCONFIGURED_UNCONNECTED,
-	DAT_EP_STATE_RESERVED,				/* an RSP owns it */
+	DAT_EP_STATE_RESERVED, /* an RSP owns it */
 	DAT_EP_STATE_UNCONFIGURED_RESERVED,
-	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,	/* the RSP has a request */
+	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING, /* the RSP has a request */
 	DAT_EP_STATE_UNCONFIGURED_PASSIVE,
-	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,		/* dat_ep_connect() is under way */
-	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,	/* made by a PSP for a request */
+	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,	   /* dat_ep_connect() is under way */
+	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, /* made by a PSP for a request */
 	DAT_EP_STATE_UNCONFIGURED_TENTATIVE,
 	DAT_EP_STATE_CONNECTED,
-	DAT_EP_STATE_DISCONNECT_PENDING,		/* dat_ep_disconnect() is under way */
-	DAT_EP_STATE_DISCONNECTED,			/* posts are taken, and flushed */
-	DAT_EP_STATE_COMPLETION_PENDING,		/* accepted, not yet established */
+	DAT_EP_STATE_DISCONNECT_PENDING, /* dat_ep_disconnect() is under way */
+	DAT_EP_STATE_DISCONNECTED,	 /* posts are taken, and flushed */
+	DAT_EP_STATE_COMPLETION_PENDING, /* accepted, not yet established */
 	DAT_EP_STATE_CONNECTED_SINGLE_PATH,
 	DAT_EP_STATE_CONNECTED_MULTI_PATH
 } DAT_EP_STATE;
@@ -367,20 +360,20 @@ typedef enum dat_ep_state {
  */
 typedef struct dat_ep_attr {
 	DAT_SERVICE_TYPE service_type;
-	DAT_SEG_LENGTH max_message_size;	/* bytes in one send; for information */
-	DAT_SEG_LENGTH max_rdma_size;		/* bytes in one RDMA; for information */
+	DAT_SEG_LENGTH max_message_size; /* bytes in one send; for information */
+	DAT_SEG_LENGTH max_rdma_size;	 /* bytes in one RDMA; for information */
 	DAT_QOS qos;
 	DAT_COMPLETION_FLAGS recv_completion_flags;
 	DAT_COMPLETION_FLAGS request_completion_flags;
-	DAT_COUNT max_recv_dtos;		/* receives posted at a time */
-	DAT_COUNT max_request_dtos;		/* sends, RDMA and binds at a time */
-	DAT_COUNT max_recv_iov;			/* segments in a receive */
-	DAT_COUNT max_request_iov;		/* segments in a send */
-	DAT_COUNT max_rdma_read_in;		/* the peer's reads at a time; 0: none */
-	DAT_COUNT max_rdma_read_out;		/* own reads at a time; 0: none */
-	DAT_COUNT srq_soft_hw;			/* none: DAT_HW_DEFAULT or 0 */
-	DAT_COUNT max_rdma_read_iov;		/* segments in an RDMA read */
-	DAT_COUNT max_rdma_write_iov;		/* segments in an RDMA write */
+	DAT_COUNT max_recv_dtos;      /* receives posted at a time */
+	DAT_COUNT max_request_dtos;   /* sends, RDMA and binds at a time */
+	DAT_COUNT max_recv_iov;	      /* segments in a receive */
+	DAT_COUNT max_request_iov;    /* segments in a send */
+	DAT_COUNT max_rdma_read_in;   /* the peer's reads at a time; 0: none */
+	DAT_COUNT max_rdma_read_out;  /* own reads at a time; 0: none */
+	DAT_COUNT srq_soft_hw;	      /* none: DAT_HW_DEFAULT or 0 */
+	DAT_COUNT max_rdma_read_iov;  /* segments in an RDMA read */
+	DAT_COUNT max_rdma_write_iov; /* segments in an RDMA write */
 	DAT_COUNT ep_transport_specific_count;
 	DAT_NAMED_ATTR *ep_transport_specific;
 	DAT_COUNT ep_provider_specific_count;
@@ -391,7 +384,7 @@ typedef struct dat_ep_attr {
 typedef struct dat_ep_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_EP_STATE ep_state;
-	DAT_COMM comm;			/* of a common service point */
+	DAT_COMM comm; /* of a common service point */
 	DAT_IA_ADDRESS_PTR local_ia_address_ptr;
 	DAT_PORT_QUAL local_port_qual;
 	DAT_IA_ADDRESS_PTR remote_ia_address_ptr;
@@ -400,48 +393,48 @@ typedef struct dat_ep_param {
 	DAT_EVD_HANDLE recv_evd_handle;
 	DAT_EVD_HANDLE request_evd_handle;
 	DAT_EVD_HANDLE connect_evd_handle;
-	DAT_SRQ_HANDLE srq_handle;	/* DAT_HANDLE_NULL without an SRQ */
+	DAT_SRQ_HANDLE srq_handle; /* DAT_HANDLE_NULL without an SRQ */
 	DAT_EP_ATTR ep_attr;
 } DAT_EP_PARAM;
 
 typedef DAT_UINT64 DAT_EP_PARAM_MASK;
 
-#define DAT_EP_FIELD_IA_HANDLE				UINT64_C(0x1)
-#define DAT_EP_FIELD_EP_STATE				UINT64_C(0x2)
-#define DAT_EP_FIELD_COMM				UINT64_C(0x4)
-#define DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR		UINT64_C(0x8)
-#define DAT_EP_FIELD_LOCAL_PORT_QUAL			UINT64_C(0x10)
-#define DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR		UINT64_C(0x20)
-#define DAT_EP_FIELD_REMOTE_PORT_QUAL			UINT64_C(0x40)
-#define DAT_EP_FIELD_PZ_HANDLE				UINT64_C(0x80)
-#define DAT_EP_FIELD_RECV_EVD_HANDLE			UINT64_C(0x100)
-#define DAT_EP_FIELD_REQUEST_EVD_HANDLE			UINT64_C(0x200)
-#define DAT_EP_FIELD_CONNECT_EVD_HANDLE			UINT64_C(0x400)
-#define DAT_EP_FIELD_SRQ_HANDLE				UINT64_C(0x800)
-#define DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE		UINT64_C(0x1000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE		UINT64_C(0x2000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE		UINT64_C(0x4000)
-#define DAT_EP_FIELD_EP_ATTR_QOS			UINT64_C(0x8000)
-#define DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS	UINT64_C(0x10000)
-#define DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS	UINT64_C(0x20000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS		UINT64_C(0x40000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS		UINT64_C(0x80000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV		UINT64_C(0x100000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV		UINT64_C(0x200000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN		UINT64_C(0x400000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT		UINT64_C(0x800000)
-#define DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW		UINT64_C(0x1000000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV		UINT64_C(0x2000000)
-#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV		UINT64_C(0x4000000)
-#define DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR		UINT64_C(0x8000000)
-#define DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR	UINT64_C(0x10000000)
-#define DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR		UINT64_C(0x20000000)
-#define DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR	UINT64_C(0x40000000)
-#define DAT_EP_FIELD_EP_ATTR_ALL			UINT64_C(0x7ffff000)
-#define DAT_EP_FIELD_ALL				UINT64_C(0x7fffffff)
+#define DAT_EP_FIELD_IA_HANDLE			      UINT64_C(0x1)
+#define DAT_EP_FIELD_EP_STATE			      UINT64_C(0x2)
+#define DAT_EP_FIELD_COMM			      UINT64_C(0x4)
+#define DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR	      UINT64_C(0x8)
+#define DAT_EP_FIELD_LOCAL_PORT_QUAL		      UINT64_C(0x10)
+#define DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR	      UINT64_C(0x20)
+#define DAT_EP_FIELD_REMOTE_PORT_QUAL		      UINT64_C(0x40)
+#define DAT_EP_FIELD_PZ_HANDLE			      UINT64_C(0x80)
+#define DAT_EP_FIELD_RECV_EVD_HANDLE		      UINT64_C(0x100)
+#define DAT_EP_FIELD_REQUEST_EVD_HANDLE		      UINT64_C(0x200)
+#define DAT_EP_FIELD_CONNECT_EVD_HANDLE		      UINT64_C(0x400)
+#define DAT_EP_FIELD_SRQ_HANDLE			      UINT64_C(0x800)
+#define DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE	      UINT64_C(0x1000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE	      UINT64_C(0x2000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE	      UINT64_C(0x4000)
+#define DAT_EP_FIELD_EP_ATTR_QOS		      UINT64_C(0x8000)
+#define DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS    UINT64_C(0x10000)
+#define DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS UINT64_C(0x20000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS	      UINT64_C(0x40000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS	      UINT64_C(0x80000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV	      UINT64_C(0x100000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV	      UINT64_C(0x200000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN	      UINT64_C(0x400000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT	      UINT64_C(0x800000)
+#define DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW	      UINT64_C(0x1000000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV	      UINT64_C(0x2000000)
+#define DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV	      UINT64_C(0x4000000)
+#define DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR	      UINT64_C(0x8000000)
+#define DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR  UINT64_C(0x10000000)
+#define DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR	      UINT64_C(0x20000000)
+#define DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR   UINT64_C(0x40000000)
+#define DAT_EP_FIELD_EP_ATTR_ALL		      UINT64_C(0x7ffff000)
+#define DAT_EP_FIELD_ALL			      UINT64_C(0x7fffffff)
 
 #define DAT_WATERMARK_INFINITE ((DAT_COUNT)-1)
-#define DAT_HW_DEFAULT DAT_WATERMARK_INFINITE
+#define DAT_HW_DEFAULT	       DAT_WATERMARK_INFINITE
 
 /* A count that the device cannot tell. */
 #define DAT_VALUE_UNKNOWN ((DAT_COUNT)-2)
@@ -452,27 +445,27 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;
 typedef enum dat_srq_state {
 	DAT_SRQ_STATE_ERROR,
 	DAT_SRQ_STATE_OPERATIONAL,
-	DAT_SRQ_STATE_SHUTDOWN	/* being freed */
+	DAT_SRQ_STATE_SHUTDOWN /* being freed */
 } DAT_SRQ_STATE;
 
 /* No low watermark. */
 #define DAT_SRQ_LW_DEFAULT 0
 
 typedef struct dat_srq_attr {
-	DAT_COUNT max_recv_dtos;	/* receives posted and not yet dequeued */
-	DAT_COUNT max_recv_iov;		/* segments in a receive */
-	DAT_COUNT low_watermark;	/* DAT_SRQ_LW_DEFAULT at creation */
+	DAT_COUNT max_recv_dtos; /* receives posted and not yet dequeued */
+	DAT_COUNT max_recv_iov;	 /* segments in a receive */
+	DAT_COUNT low_watermark; /* DAT_SRQ_LW_DEFAULT at creation */
 } DAT_SRQ_ATTR;
 
 typedef struct dat_srq_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_SRQ_STATE srq_state;
 	DAT_PZ_HANDLE pz_handle;
-	DAT_COUNT max_recv_dtos;		/* as granted, at least what was asked for */
+	DAT_COUNT max_recv_dtos; /* as granted, at least what was asked for */
 	DAT_COUNT max_recv_iov;
 	DAT_COUNT low_watermark;
-	DAT_COUNT available_dto_count;		/* receives no EP has taken, as far as known */
-	DAT_COUNT outstanding_dto_count;	/* receives whose event was not dequeued */
+	DAT_COUNT available_dto_count;	 /* receives no EP has taken, as far as known */
+	DAT_COUNT outstanding_dto_count; /* receives whose event was not dequeued */
 } DAT_SRQ_PARAM;
 
 typedef enum dat_srq_param_mask {
@@ -501,10 +494,7 @@ typedef enum dat_pz_param_mask {
 /* ---- Service points and connection requests: types ---- */
 
 /* Who makes the EP for a request that arrives on a PSP. */
-typedef enum dat_psp_flags {
-	DAT_PSP_CONSUMER_FLAG,
-	DAT_PSP_PROVIDER_FLAG
-} DAT_PSP_FLAGS;
+typedef enum dat_psp_flags { DAT_PSP_CONSUMER_FLAG, DAT_PSP_PROVIDER_FLAG } DAT_PSP_FLAGS;
 
 typedef struct dat_psp_param {
 	DAT_IA_HANDLE ia_handle;
@@ -555,9 +545,9 @@ typedef enum dat_csp_param_mask {
 typedef struct dat_cr_param {
 	DAT_IA_ADDRESS_PTR remote_ia_address_ptr;
 	DAT_PORT_QUAL remote_port_qual;
-	DAT_COUNT private_data_size;	/* bytes; on some transports padded */
-	DAT_PVOID private_data;		/* may be written to and given to dat_cr_accept() */
-	DAT_EP_HANDLE local_ep_handle;	/* made by the PSP, or reserved for the RSP */
+	DAT_COUNT private_data_size;   /* bytes; on some transports padded */
+	DAT_PVOID private_data;	       /* may be written to and given to dat_cr_accept() */
+	DAT_EP_HANDLE local_ep_handle; /* made by the PSP, or reserved for the RSP */
 } DAT_CR_PARAM;
 
 typedef enum dat_cr_param_mask {
@@ -581,9 +571,9 @@ typedef enum dat_evd_flags {
 	DAT_EVD_CONNECTION_FLAG = 0x40,
 	DAT_EVD_RMR_BIND_FLAG = 0x80,
 	DAT_EVD_ASYNC_FLAG = 0x100,
-	DAT_EVD_DEFAULT_FLAG = 0x1f0,	/* all of them but SOFTWARE */
+	DAT_EVD_DEFAULT_FLAG = 0x1f0, /* all of them but SOFTWARE */
 #ifdef DAT_EXTENSIONS
-	DAT_EVD_EXTENSION_BASE = 0x200	/* see DAT_IB_EVD_EXTENSION_FLAGS */
+	DAT_EVD_EXTENSION_BASE = 0x200 /* see DAT_IB_EVD_EXTENSION_FLAGS */
 #endif
 } DAT_EVD_FLAGS;
 
@@ -593,12 +583,12 @@ typedef enum dat_dtos {
 	DAT_DTO_RDMA_WRITE,
 	DAT_DTO_RDMA_READ,
 	DAT_DTO_RECEIVE,
-	DAT_DTO_RECEIVE_WITH_INVALIDATE,	/* the sender invalidated an RMR, see rmr_context */
+	DAT_DTO_RECEIVE_WITH_INVALIDATE, /* the sender invalidated an RMR, see rmr_context */
 	DAT_DTO_BIND_MW,
-	DAT_DTO_LMR_FMR,			/* kernel consumers only */
-	DAT_DTO_LMR_INVALIDATE,			/* kernel consumers only */
+	DAT_DTO_LMR_FMR,	/* kernel consumers only */
+	DAT_DTO_LMR_INVALIDATE, /* kernel consumers only */
 #ifdef DAT_EXTENSIONS
-	DAT_DTO_EXTENSION_BASE			/* see DAT_IB_DTOS */
+	DAT_DTO_EXTENSION_BASE /* see DAT_IB_DTOS */
 #endif
 } DAT_DTOS;
 
@@ -613,7 +603,7 @@ typedef enum dat_dto_completion_status {
 	DAT_DTO_ERR_REMOTE_ACCESS,	/* the peer's memory does not allow it */
 	DAT_DTO_ERR_REMOTE_RESPONDER,	/* the peer could not do it */
 	DAT_DTO_ERR_TRANSPORT,		/* the peer does not answer */
-	DAT_DTO_ERR_RECEIVER_NOT_READY,	/* the peer never posted a receive */
+	DAT_DTO_ERR_RECEIVER_NOT_READY, /* the peer never posted a receive */
 	DAT_DTO_ERR_PARTIAL_PACKET,	/* not used */
 	DAT_RMR_OPERATION_FAILED,	/* the bind was refused */
 	DAT_DTO_ERR_LOCAL_MM_ERROR	/* kernel consumers only */
@@ -621,33 +611,33 @@ typedef enum dat_dto_completion_status {
 
 /* Earlier names. */
 #define DAT_DTO_LENGTH_ERROR DAT_DTO_ERR_LOCAL_LENGTH
-#define DAT_DTO_FAILURE DAT_DTO_ERR_FLUSHED
+#define DAT_DTO_FAILURE	     DAT_DTO_ERR_FLUSHED
 
 #define DAT_RMR_BIND_COMPLETION_STATUS DAT_DTO_COMPLETION_STATUS
-#define DAT_RMR_BIND_SUCCESS DAT_DTO_SUCCESS
-#define DAT_RMR_BIND_FAILURE DAT_DTO_FAILURE
+#define DAT_RMR_BIND_SUCCESS	       DAT_DTO_SUCCESS
+#define DAT_RMR_BIND_FAILURE	       DAT_DTO_FAILURE
 
 typedef struct dat_dto_completion_event_data {
-	DAT_EP_HANDLE ep_handle;		/* of an SRQ receive: the EP that took it */
+	DAT_EP_HANDLE ep_handle; /* of an SRQ receive: the EP that took it */
 	DAT_DTO_COOKIE user_cookie;
 	DAT_DTO_COMPLETION_STATUS status;
-	DAT_SEG_LENGTH transfered_length;	/* bytes; 0 unless successful */
+	DAT_SEG_LENGTH transfered_length; /* bytes; 0 unless successful */
 	DAT_DTOS operation;
-	DAT_RMR_CONTEXT rmr_context;		/* what was invalidated, else 0 */
+	DAT_RMR_CONTEXT rmr_context; /* what was invalidated, else 0 */
 } DAT_DTO_COMPLETION_EVENT_DATA;
 
 typedef struct dat_rmr_bind_completion_event_data {
 	DAT_RMR_HANDLE rmr_handle;
 	DAT_RMR_COOKIE user_cookie;
-	DAT_DTO_COMPLETION_STATUS status;	/* SUCCESS, ERR_FLUSHED or OPERATION_FAILED */
+	DAT_DTO_COMPLETION_STATUS status; /* SUCCESS, ERR_FLUSHED or OPERATION_FAILED */
 } DAT_RMR_BIND_COMPLETION_EVENT_DATA;
 
 typedef struct dat_cr_arrival_event_data {
 	DAT_SP_HANDLE sp_handle;
-	DAT_IA_ADDRESS_PTR local_ia_address_ptr;	/* valid until the IA is closed */
-	DAT_CONN_QUAL conn_qual;			/* all 64 bits of the listener's */
-	DAT_CR_HANDLE cr_handle;			/* the consumer's, to accept or reject */
-	DAT_BOOLEAN truncate_flag;			/* private data was cut */
+	DAT_IA_ADDRESS_PTR local_ia_address_ptr; /* valid until the IA is closed */
+	DAT_CONN_QUAL conn_qual;		 /* all 64 bits of the listener's */
+	DAT_CR_HANDLE cr_handle;		 /* the consumer's, to accept or reject */
+	DAT_BOOLEAN truncate_flag;		 /* private data was cut */
 } DAT_CR_ARRIVAL_EVENT_DATA;
 
 /*
@@ -657,52 +647,46 @@ typedef struct dat_cr_arrival_event_data {
  */
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE ep_handle;
-	DAT_COUNT private_data_size;	/* bytes; on some transports padded */
+	DAT_COUNT private_data_size; /* bytes; on some transports padded */
 	DAT_PVOID private_data;
 } DAT_CONNECTION_EVENT_DATA;
 
 /* The kind of dat_handle (dat_get_handle_type()) says in which of the enums below reason is. */
 typedef struct dat_asynch_error_event_data {
-	DAT_HANDLE dat_handle;	/* the object concerned */
+	DAT_HANDLE dat_handle; /* the object concerned */
 	DAT_COUNT reason;
 } DAT_ASYNCH_ERROR_EVENT_DATA;
 
 typedef enum ia_async_error_reason {
-	DAT_IA_CATASTROPHIC_ERROR,	/* only queries, dequeue, free and close work from now on */
+	DAT_IA_CATASTROPHIC_ERROR, /* only queries, dequeue, free and close work from now on */
 	DAT_IA_OTHER_ERROR
 } DAT_IA_ASYNC_ERROR_REASON;
 
 typedef enum ep_async_error_reason {
-	DAT_EP_TRANSFER_TO_ERROR,		/* broken; an SRQ EP: has left the SRQ */
+	DAT_EP_TRANSFER_TO_ERROR, /* broken; an SRQ EP: has left the SRQ */
 	DAT_EP_OTHER_ERROR,
-	DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT	/* see dat_ep_set_watermark() */
+	DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT /* see dat_ep_set_watermark() */
 } DAT_EP_ASYNC_ERROR_REASON;
 
 typedef enum evd_async_error_reason {
-	DAT_EVD_OVERFLOW_ERROR,	/* an event found no room */
+	DAT_EVD_OVERFLOW_ERROR, /* an event found no room */
 	DAT_EVD_OTHER_ERROR
 } DAT_EVD_ASYNC_ERROR_REASON;
 
 typedef enum srq_async_error_reason {
-	DAT_SRQ_TRANSFER_TO_ERROR,	/* the SRQ is in DAT_SRQ_STATE_ERROR */
+	DAT_SRQ_TRANSFER_TO_ERROR, /* the SRQ is in DAT_SRQ_STATE_ERROR */
 	DAT_SRQ_OTHER_ERROR,
-	DAT_SRQ_LOW_WATERMARK_EVENT	/* see dat_srq_set_lw() */
+	DAT_SRQ_LOW_WATERMARK_EVENT /* see dat_srq_set_lw() */
 } DAT_SRQ_ASYNC_ERROR_REASON;
 
-typedef enum lmr_async_error_reason {
-	DAT_LMR_OTHER_ERROR
-} DAT_LMR_ASYNC_ERROR_REASON;
+typedef enum lmr_async_error_reason { DAT_LMR_OTHER_ERROR } DAT_LMR_ASYNC_ERROR_REASON;
 
-typedef enum rmr_async_error_reason {
-	DAT_RMR_OTHER_ERROR
-} DAT_RMR_ASYNC_ERROR_REASON;
+typedef enum rmr_async_error_reason { DAT_RMR_OTHER_ERROR } DAT_RMR_ASYNC_ERROR_REASON;
 
-typedef enum pz_async_error_reason {
-	DAT_PZ_OTHER_ERROR
-} DAT_PZ_ASYNC_ERROR_REASON;
+typedef enum pz_async_error_reason { DAT_PZ_OTHER_ERROR } DAT_PZ_ASYNC_ERROR_REASON;
 
 typedef struct dat_software_event_data {
-	DAT_PVOID pointer;	/* as given to dat_evd_post_se() */
+	DAT_PVOID pointer; /* as given to dat_evd_post_se() */
 } DAT_SOFTWARE_EVENT_DATA;
 
 /*
@@ -721,9 +705,9 @@ typedef enum dat_event_number {
 
 	/* With event_data.connect_event_data: */
 	DAT_CONNECTION_EVENT_ESTABLISHED = 0x4001,
-	DAT_CONNECTION_EVENT_PEER_REJECTED = 0x4002,		/* by the consumer there */
-	DAT_CONNECTION_EVENT_NON_PEER_REJECTED = 0x4003,	/* no listener, or no room */
-	DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR = 0x4004,	/* after dat_cr_accept() */
+	DAT_CONNECTION_EVENT_PEER_REJECTED = 0x4002,	       /* by the consumer there */
+	DAT_CONNECTION_EVENT_NON_PEER_REJECTED = 0x4003,       /* no listener, or no room */
+	DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR = 0x4004, /* after dat_cr_accept() */
 	DAT_CONNECTION_EVENT_DISCONNECTED = 0x4005,
 	DAT_CONNECTION_EVENT_BROKEN = 0x4006,
 	DAT_CONNECTION_EVENT_TIMED_OUT = 0x4007,
@@ -733,15 +717,15 @@ typedef enum dat_event_number {
 	DAT_ASYNC_ERROR_EVD_OVERFLOW = 0x8001,
 	DAT_ASYNC_ERROR_IA_CATASTROPHIC = 0x8002,
 	DAT_ASYNC_ERROR_EP_BROKEN = 0x8003,
-	DAT_ASYNC_ERROR_TIMED_OUT = 0x8004,			/* not used */
-	DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR = 0x8005,	/* all else, see reason */
-	DAT_HA_DOWN_TO_1 = 0x8101,				/* not used */
-	DAT_HA_UP_TO_MULTI_PATH = 0x8102,			/* not used */
+	DAT_ASYNC_ERROR_TIMED_OUT = 0x8004,		  /* not used */
+	DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR = 0x8005, /* all else, see reason */
+	DAT_HA_DOWN_TO_1 = 0x8101,			  /* not used */
+	DAT_HA_UP_TO_MULTI_PATH = 0x8102,		  /* not used */
 
 	/* With event_data.software_event_data: */
 	DAT_SOFTWARE_EVENT = 0x10001,
 
-	/* With event_extension_data as well: */
+/* With event_extension_data as well: */
 #ifdef DAT_EXTENSIONS
 	DAT_EXTENSION_EVENT = 0x20000,
 	DAT_IB_EXTENSION_RANGE_BASE = 0x40000,
@@ -760,9 +744,9 @@ typedef union dat_event_data {
 
 typedef struct dat_event {
 	DAT_EVENT_NUMBER event_number;
-	DAT_EVD_HANDLE evd_handle;		/* where it was delivered */
+	DAT_EVD_HANDLE evd_handle; /* where it was delivered */
 	DAT_EVENT_DATA event_data;
-	DAT_UINT64 event_extension_data[8];	/* zero unless it is an extension's event */
+	DAT_UINT64 event_extension_data[8]; /* zero unless it is an extension's event */
 } DAT_EVENT;
 
 /* ---- Registry ---- */
@@ -817,7 +801,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR ia_name, DAT_COUNT asynch_evd_min_qle
 			DAT_BOOLEAN thread_safety);
 
 /* dat_ia_openv() for the version that these headers are of. */
-#define dat_ia_open(name, qlen, async_evd, ia) \
+#define dat_ia_open(name, qlen, async_evd, ia)                                        \
 	dat_ia_openv(name, qlen, async_evd, ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, \
 		     DAT_THREADSAFE)
 

@@ -17,21 +17,21 @@
  * its value; an operation is there if its name is, with the value "TRUE". Without the first, every
  * call below gives the type DAT_NOT_IMPLEMENTED, and a consumer goes on with the calls of DAT.
  */
-#define DAT_EV_ATTR_EXTENSION		"DAT_EVENT_EXTENSION"
-#define DAT_EV_ATTR_EVD_GET_FD		"DAT_EVD_GET_FD"
-#define DAT_EV_ATTR_EVD_ARM		"DAT_EVD_ARM"
-#define DAT_EV_ATTR_EVD_DEQUEUE_N	"DAT_EVD_DEQUEUE_N"
-#define DAT_EV_ATTR_EVD_SIGNAL		"DAT_EVD_SIGNAL"
-#define DAT_EV_ATTR_CNO_GET_FD		"DAT_CNO_GET_FD"
-#define DAT_EV_ATTR_CNO_ARM		"DAT_CNO_ARM"
-#define DAT_EV_ATTR_CNO_SIGNAL		"DAT_CNO_SIGNAL"
-#define DAT_EV_ATTR_CNO_POLL		"DAT_CNO_POLL"
-#define DAT_EV_ATTR_CNO_POLLFDS		"DAT_CNO_POLLFDS"
-#define DAT_EV_ATTR_TRYWAIT		"DAT_TRYWAIT"
-#define DAT_EV_ATTR_POLL_SET		"DAT_POLL_SET"
-#define DAT_EV_ATTR_WAIT_MEM		"DAT_WAIT_MEM"
+#define DAT_EV_ATTR_EXTENSION	  "DAT_EVENT_EXTENSION"
+#define DAT_EV_ATTR_EVD_GET_FD	  "DAT_EVD_GET_FD"
+#define DAT_EV_ATTR_EVD_ARM	  "DAT_EVD_ARM"
+#define DAT_EV_ATTR_EVD_DEQUEUE_N "DAT_EVD_DEQUEUE_N"
+#define DAT_EV_ATTR_EVD_SIGNAL	  "DAT_EVD_SIGNAL"
+#define DAT_EV_ATTR_CNO_GET_FD	  "DAT_CNO_GET_FD"
+#define DAT_EV_ATTR_CNO_ARM	  "DAT_CNO_ARM"
+#define DAT_EV_ATTR_CNO_SIGNAL	  "DAT_CNO_SIGNAL"
+#define DAT_EV_ATTR_CNO_POLL	  "DAT_CNO_POLL"
+#define DAT_EV_ATTR_CNO_POLLFDS	  "DAT_CNO_POLLFDS"
+#define DAT_EV_ATTR_TRYWAIT	  "DAT_TRYWAIT"
+#define DAT_EV_ATTR_POLL_SET	  "DAT_POLL_SET"
+#define DAT_EV_ATTR_WAIT_MEM	  "DAT_WAIT_MEM"
 /* How waits of the IA spend their time, from dapl.conf(5): "block", "spin" or "yield". */
-#define DAT_EV_ATTR_WAIT_POLICY		"DAT_WAIT_POLICY"
+#define DAT_EV_ATTR_WAIT_POLICY "DAT_WAIT_POLICY"
 
 /* Operations of dat_extension_op(); bits 12 and 13 are clear. */
 typedef enum dat_ev_op {
@@ -67,19 +67,19 @@ typedef enum dat_ev_op {
 
 /* How a dat_evd_wait() that finds too little spends its time, see DAT_EVD_WAIT_POLICY(). */
 typedef enum dat_ev_wait_policy {
-	DAT_EV_WAIT_BLOCK,	/* looks for the time of spin_us, then sleeps */
-	DAT_EV_WAIT_SPIN,	/* looks until the end */
-	DAT_EV_WAIT_YIELD	/* likewise, and offers the processor to others in between */
+	DAT_EV_WAIT_BLOCK, /* looks for the time of spin_us, then sleeps */
+	DAT_EV_WAIT_SPIN,  /* looks until the end */
+	DAT_EV_WAIT_YIELD  /* likewise, and offers the processor to others in between */
 } DAT_EV_WAIT_POLICY;
 
 #define DAT_HANDLE_TYPE_PSET \
-	((DAT_HANDLE_TYPE)(DAT_HANDLE_TYPE_EXTENSION_BASE + 16))	/* of a poll set */
+	((DAT_HANDLE_TYPE)(DAT_HANDLE_TYPE_EXTENSION_BASE + 16)) /* of a poll set */
 
 /* What DAT_CNO_GET_POLLFDS() takes and fills in. */
 typedef struct dat_ev_pollfds {
-	DAT_UINT64 change_index;	/* OUT: 1 at first, and grows whenever the list changes */
-	DAT_COUNT nfds;			/* IN: room in fds; OUT: how many there are */
-	struct pollfd *fds;		/* filled if there is room for all */
+	DAT_UINT64 change_index; /* OUT: 1 at first, and grows whenever the list changes */
+	DAT_COUNT nfds;		 /* IN: room in fds; OUT: how many there are */
+	struct pollfd *fds;	 /* filled if there is room for all */
 } DAT_EV_POLLFDS;
 
 /*
@@ -106,9 +106,9 @@ typedef struct dat_ev_pollfds {
  */
 
 /* The edition of the provider's extension. ARG3, ARG4: NULL. */
-#define DAT_EV_VERSION(ia, major, minor) \
+#define DAT_EV_VERSION(ia, major, minor)                                             \
 	dat_extension_op((DAT_HANDLE)(ia), DAT_EV_VERSION_OP, (DAT_UINT32 *)(major), \
-		(DAT_UINT32 *)(minor))
+			 (DAT_UINT32 *)(minor))
 
 /* ---- Event dispatchers ---- */
 
@@ -132,9 +132,9 @@ typedef struct dat_ev_pollfds {
  * - INVALID_STATE: the EVD overflowed, and its last event was taken
  * - INTERNAL_ERROR: the device refused
  */
-#define DAT_EVD_ARM(evd, flags, threshold) \
+#define DAT_EVD_ARM(evd, flags, threshold)                                       \
 	dat_extension_op((DAT_HANDLE)(evd), DAT_EVD_ARM_OP, (DAT_UINT32)(flags), \
-		(DAT_COUNT)(threshold))
+			 (DAT_COUNT)(threshold))
 
 /*
  * What up to `max` calls of dat_evd_dequeue() would return, in one; nobody else's dequeue gets an
@@ -144,9 +144,9 @@ typedef struct dat_ev_pollfds {
  * - INVALID_STATE/EVD_WAITER: a thread is in dat_evd_wait()
  * - INVALID_STATE: the EVD overflowed, and its last event was taken
  */
-#define DAT_EVD_DEQUEUE_N(evd, max, events, n) \
+#define DAT_EVD_DEQUEUE_N(evd, max, events, n)                                      \
 	dat_extension_op((DAT_HANDLE)(evd), DAT_EVD_DEQUEUE_N_OP, (DAT_COUNT)(max), \
-		(DAT_EVENT *)(events), (DAT_COUNT *)(n))
+			 (DAT_EVENT *)(events), (DAT_COUNT *)(n))
 
 /*
  * How many events are pending; the length of the queue means that or more. Takes nothing, arms
@@ -171,9 +171,9 @@ typedef struct dat_ev_pollfds {
  * says for its IA (wait_policy, spin_us).
  * - ARG3: no such policy; ARG4: more than 1000000 microseconds
  */
-#define DAT_EVD_WAIT_POLICY(evd, policy, spin_us) \
+#define DAT_EVD_WAIT_POLICY(evd, policy, spin_us)                                         \
 	dat_extension_op((DAT_HANDLE)(evd), DAT_EVD_WAIT_POLICY_OP, (DAT_UINT32)(policy), \
-		(DAT_UINT32)(spin_us))
+			 (DAT_UINT32)(spin_us))
 
 /* ---- Notification objects ---- */
 
@@ -215,9 +215,9 @@ typedef struct dat_ev_pollfds {
  * - QUEUE_EMPTY: none, *n is 0; the whole value
  * - ARG3: max is less than 1; ARG4, ARG5: NULL
  */
-#define DAT_CNO_POLL(cno, max, evds, n) \
+#define DAT_CNO_POLL(cno, max, evds, n)                                        \
 	dat_extension_op((DAT_HANDLE)(cno), DAT_CNO_POLL_OP, (DAT_COUNT)(max), \
-		(DAT_EVD_HANDLE *)(evds), (DAT_COUNT *)(n))
+			 (DAT_EVD_HANDLE *)(evds), (DAT_COUNT *)(n))
 
 /*
  * The descriptors behind that of the CNO, for loops that want no descriptor of descriptors: all of
@@ -242,9 +242,9 @@ typedef struct dat_ev_pollfds {
  * - INVALID_HANDLE/HANDLE1: one is no EVD or CNO of this provider; nothing is armed
  * - ARG3: handles is NULL; ARG4: count is less than 1
  */
-#define DAT_TRYWAIT(ia, handles, count, busy) \
+#define DAT_TRYWAIT(ia, handles, count, busy)                                       \
 	dat_extension_op((DAT_HANDLE)(ia), DAT_TRYWAIT_OP, (DAT_HANDLE *)(handles), \
-		(DAT_COUNT)(count), (DAT_COUNT *)(busy))
+			 (DAT_COUNT)(count), (DAT_COUNT *)(busy))
 
 /*
  * Waits until (*addr & mask) is not (old & mask), which it looks at first, and with an EVD or a CNO
@@ -258,10 +258,10 @@ typedef struct dat_ev_pollfds {
  * - ARG3: addr is NULL or not a multiple of 8; ARG4: mask is 0
  * - INVALID_STATE/EVD_WAITER, EVD_UNWAITABLE
  */
-#define DAT_WAIT_MEM(handle, addr, mask, old, timeout) \
-	dat_extension_op((DAT_HANDLE)(handle), DAT_WAIT_MEM_OP, \
-		(const volatile DAT_UINT64 *)(addr), (DAT_UINT64)(mask), (DAT_UINT64)(old), \
-		(DAT_TIMEOUT)(timeout))
+#define DAT_WAIT_MEM(handle, addr, mask, old, timeout)                            \
+	dat_extension_op((DAT_HANDLE)(handle), DAT_WAIT_MEM_OP,                   \
+			 (const volatile DAT_UINT64 *)(addr), (DAT_UINT64)(mask), \
+			 (DAT_UINT64)(old), (DAT_TIMEOUT)(timeout))
 
 /* ---- Poll sets ---- */
 
@@ -289,9 +289,9 @@ typedef struct dat_ev_pollfds {
 	dat_extension_op((DAT_HANDLE)(pset), DAT_PSET_DEL_OP, (DAT_EVD_HANDLE)(evd))
 
 /* As DAT_CNO_POLL(), of the EVDs in the set. */
-#define DAT_PSET_POLL(pset, max, evds, n) \
+#define DAT_PSET_POLL(pset, max, evds, n)                                        \
 	dat_extension_op((DAT_HANDLE)(pset), DAT_PSET_POLL_OP, (DAT_COUNT)(max), \
-		(DAT_EVD_HANDLE *)(evds), (DAT_COUNT *)(n))
+			 (DAT_EVD_HANDLE *)(evds), (DAT_COUNT *)(n))
 
 /* Not thread safe. INVALID_STATE/EVD_IN_USE: it is not empty. */
 #define DAT_PSET_FREE(pset) dat_extension_op((DAT_HANDLE)(pset), DAT_PSET_FREE_OP)

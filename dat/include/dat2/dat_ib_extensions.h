@@ -17,31 +17,31 @@
  * Names among the provider_specific_attr of dat_ia_query(): an extension is there if its name is,
  * with the value "TRUE".
  */
-#define DAT_IB_ATTR_COUNTERS		"DAT_COUNTERS"
-#define DAT_IB_ATTR_FETCH_AND_ADD	"DAT_IB_FETCH_AND_ADD"
-#define DAT_IB_ATTR_CMP_AND_SWAP	"DAT_IB_CMP_AND_SWAP"
-#define DAT_IB_ATTR_IMMED_DATA		"DAT_IB_IMMED_DATA"
-#define DAT_IB_ATTR_UD			"DAT_IB_UD"
+#define DAT_IB_ATTR_COUNTERS	  "DAT_COUNTERS"
+#define DAT_IB_ATTR_FETCH_AND_ADD "DAT_IB_FETCH_AND_ADD"
+#define DAT_IB_ATTR_CMP_AND_SWAP  "DAT_IB_CMP_AND_SWAP"
+#define DAT_IB_ATTR_IMMED_DATA	  "DAT_IB_IMMED_DATA"
+#define DAT_IB_ATTR_UD		  "DAT_IB_UD"
 
 #define DAT_ATTR_COUNTERS DAT_IB_ATTR_COUNTERS
 
 /* Likewise for collectives. */
-#define DAT_IB_COLL_SET_CLOCK		"DAT_COLL_SET_CLOCK"
-#define DAT_IB_COLL_READ_CLOCK		"DAT_COLL_READ_CLOCK"
-#define DAT_IB_COLL_BROADCAST		"DAT_COLL_BROADCAST"
-#define DAT_IB_COLL_BARRIER		"DAT_COLL_BARRIER"
-#define DAT_IB_COLL_SCATTER		"DAT_COLL_SCATTER"
-#define DAT_IB_COLL_SCATTERV		"DAT_COLL_SCATTERV"
-#define DAT_IB_COLL_GATHER		"DAT_COLL_GATHER"
-#define DAT_IB_COLL_GATHERV		"DAT_COLL_GATHERV"
-#define DAT_IB_COLL_ALLGATHER		"DAT_COLL_ALLGATHER"
-#define DAT_IB_COLL_ALLGATHERV		"DAT_COLL_ALLGATHERV"
-#define DAT_IB_COLL_ALLTOALL		"DAT_COLL_ALLTOALL"
-#define DAT_IB_COLL_ALLTOALLV		"DAT_COLL_ALLTOALLV"
-#define DAT_IB_COLL_REDUCE		"DAT_COLL_REDUCE"
-#define DAT_IB_COLL_ALLREDUCE		"DAT_COLL_ALLREDUCE"
-#define DAT_IB_COLL_REDUCE_SCATTER	"DAT_COLL_REDUCE_SCATTER"
-#define DAT_IB_COLL_SCAN		"DAT_COLL_SCAN"
+#define DAT_IB_COLL_SET_CLOCK	   "DAT_COLL_SET_CLOCK"
+#define DAT_IB_COLL_READ_CLOCK	   "DAT_COLL_READ_CLOCK"
+#define DAT_IB_COLL_BROADCAST	   "DAT_COLL_BROADCAST"
+#define DAT_IB_COLL_BARRIER	   "DAT_COLL_BARRIER"
+#define DAT_IB_COLL_SCATTER	   "DAT_COLL_SCATTER"
+#define DAT_IB_COLL_SCATTERV	   "DAT_COLL_SCATTERV"
+#define DAT_IB_COLL_GATHER	   "DAT_COLL_GATHER"
+#define DAT_IB_COLL_GATHERV	   "DAT_COLL_GATHERV"
+#define DAT_IB_COLL_ALLGATHER	   "DAT_COLL_ALLGATHER"
+#define DAT_IB_COLL_ALLGATHERV	   "DAT_COLL_ALLGATHERV"
+#define DAT_IB_COLL_ALLTOALL	   "DAT_COLL_ALLTOALL"
+#define DAT_IB_COLL_ALLTOALLV	   "DAT_COLL_ALLTOALLV"
+#define DAT_IB_COLL_REDUCE	   "DAT_COLL_REDUCE"
+#define DAT_IB_COLL_ALLREDUCE	   "DAT_COLL_ALLREDUCE"
+#define DAT_IB_COLL_REDUCE_SCATTER "DAT_COLL_REDUCE_SCATTER"
+#define DAT_IB_COLL_SCAN	   "DAT_COLL_SCAN"
 
 /* ---- Values added to the enums of dat.h ---- */
 
@@ -100,10 +100,10 @@ typedef enum dat_ib_op {
 /* Of DAT_DTO_COMPLETION_EVENT_DATA. */
 typedef enum dat_ib_dtos {
 	DAT_IB_DTO_RDMA_WRITE_IMMED = DAT_DTO_EXTENSION_BASE,
-	DAT_IB_DTO_RECV_IMMED,		/* used up by a write with immediate data */
+	DAT_IB_DTO_RECV_IMMED, /* used up by a write with immediate data */
 	DAT_IB_DTO_FETCH_ADD,
 	DAT_IB_DTO_CMP_SWAP,
-	DAT_IB_DTO_RECV_MSG_IMMED,	/* a message with immediate data */
+	DAT_IB_DTO_RECV_MSG_IMMED, /* a message with immediate data */
 	DAT_IB_DTO_SEND_UD,
 	DAT_IB_DTO_RECV_UD,
 	DAT_IB_DTO_RECV_UD_IMMED,
@@ -129,10 +129,7 @@ typedef enum dat_ib_service_type {
 	DAT_IB_SERVICE_TYPE_UD = DAT_SERVICE_TYPE_EXTENSION_BASE
 } DAT_IB_SERVICE_TYPE;
 
-typedef enum dat_ib_return {
-	DAT_IB_ERR = DAT_EXTENSION_BASE,
-	DAT_IB_COLLECTIVE_ERR
-} DAT_IB_RETURN;
+typedef enum dat_ib_return { DAT_IB_ERR = DAT_EXTENSION_BASE, DAT_IB_COLLECTIVE_ERR } DAT_IB_RETURN;
 
 /* ---- Events ---- */
 
@@ -140,12 +137,12 @@ typedef enum dat_ib_return {
 typedef enum dat_ib_ext_type {
 	DAT_IB_FETCH_AND_ADD,
 	DAT_IB_CMP_AND_SWAP,
-	DAT_IB_RDMA_WRITE_IMMED,	/* at the writer */
-	DAT_IB_RDMA_WRITE_IMMED_DATA,	/* at its peer, with immed */
-	DAT_IB_RECV_IMMED_DATA,		/* with immed */
+	DAT_IB_RDMA_WRITE_IMMED,      /* at the writer */
+	DAT_IB_RDMA_WRITE_IMMED_DATA, /* at its peer, with immed */
+	DAT_IB_RECV_IMMED_DATA,	      /* with immed */
 	DAT_IB_UD_CONNECT_REQUEST,
-	DAT_IB_UD_REMOTE_AH,		/* at the connecting side, with remote_ah */
-	DAT_IB_UD_PASSIVE_REMOTE_AH,	/* at the accepting side, with remote_ah */
+	DAT_IB_UD_REMOTE_AH,	     /* at the connecting side, with remote_ah */
+	DAT_IB_UD_PASSIVE_REMOTE_AH, /* at the accepting side, with remote_ah */
 	DAT_IB_UD_SEND,
 	DAT_IB_UD_RECV,
 	DAT_IB_UD_CONNECT_REJECT,
@@ -171,7 +168,7 @@ typedef enum dat_ib_ext_type {
 
 typedef enum dat_ib_status {
 	DAT_OP_SUCCESS,
-	DAT_IB_OP_ERR,	/* see the status in event_data */
+	DAT_IB_OP_ERR, /* see the status in event_data */
 	DAT_IB_COLL_COMP_ERR
 } DAT_IB_STATUS;
 
@@ -179,7 +176,7 @@ typedef enum dat_ib_status {
 typedef struct dat_ib_addr_handle {
 	struct ibv_ah *ah;
 	DAT_UINT32 qpn;		/* of the peer's EP */
-	DAT_SOCK_ADDR6 ia_addr;	/* of the peer */
+	DAT_SOCK_ADDR6 ia_addr; /* of the peer */
 } DAT_IB_ADDR_HANDLE;
 
 /* 32 bits as the sender has them in memory; their byte order is not changed. */
@@ -342,29 +339,25 @@ typedef enum dat_ep_counters {
 	DCNT_EP_RECV_IMM_DATA,
 	DCNT_EP_RECV_RDMA_IMM,
 	DCNT_EP_RECV_RDMA_IMM_DATA,
-	DCNT_EP_ALL_COUNTERS	/* how many there are */
+	DCNT_EP_ALL_COUNTERS /* how many there are */
 } DAT_EP_COUNTERS;
 
 typedef enum dat_evd_counters {
 	DCNT_EVD_WAIT,
-	DCNT_EVD_WAIT_BLOCKED,	/* waits that slept */
+	DCNT_EVD_WAIT_BLOCKED, /* waits that slept */
 	DCNT_EVD_WAIT_NOTIFY,
 	DCNT_EVD_DEQUEUE,
 	DCNT_EVD_DEQUEUE_FOUND,
 	DCNT_EVD_DEQUEUE_NOT_FOUND,
-	DCNT_EVD_DEQUEUE_POLL,	/* polls of the device's queue */
+	DCNT_EVD_DEQUEUE_POLL, /* polls of the device's queue */
 	DCNT_EVD_DEQUEUE_POLL_FOUND,
 	DCNT_EVD_CONN_CALLBACK,
 	DCNT_EVD_DTO_CALLBACK,
-	DCNT_EVD_ALL_COUNTERS	/* how many there are */
+	DCNT_EVD_ALL_COUNTERS /* how many there are */
 } DAT_EVD_COUNTERS;
 
 /* What dat_ib_start_counter() takes. */
-typedef enum dat_ia_counter_type {
-	DCNT_IA_CM,
-	DCNT_IA_LNK,
-	DCNT_IA_DIAG
-} DAT_IA_COUNTER_TYPE;
+typedef enum dat_ia_counter_type { DCNT_IA_CM, DCNT_IA_LNK, DCNT_IA_DIAG } DAT_IA_COUNTER_TYPE;
 
 /* ---- Posting ---- */
 
@@ -385,20 +378,20 @@ typedef enum dat_ia_counter_type {
  * region lacks DAT_IB_MEM_PRIV_REMOTE_ATOMIC.  [IB atomics]
  * - ARG3: less than 8 bytes; ARG5: an address that is not a multiple of 8
  */
-#define dat_ib_post_fetch_and_add(ep, add_val, lbuf, cookie, rbuf, flgs) \
+#define dat_ib_post_fetch_and_add(ep, add_val, lbuf, cookie, rbuf, flgs)                      \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_FETCH_AND_ADD_OP, (DAT_UINT64)(add_val), \
-		(DAT_LMR_TRIPLET *)(lbuf), (cookie), (DAT_RMR_TRIPLET *)(rbuf), \
-		(DAT_COMPLETION_FLAGS)(flgs))
+			 (DAT_LMR_TRIPLET *)(lbuf), (cookie), (DAT_RMR_TRIPLET *)(rbuf),      \
+			 (DAT_COMPLETION_FLAGS)(flgs))
 
 /*
  * Replaces 64 bits of the peer's memory by swap_val if they are equal to cmp_val; in any case what
  * was there comes to lbuf.  Otherwise as dat_ib_post_fetch_and_add().  [IB atomics]
  * - ARG4: less than 8 bytes; ARG6: an address that is not a multiple of 8
  */
-#define dat_ib_post_cmp_and_swap(ep, cmp_val, swap_val, lbuf, cookie, rbuf, flgs) \
+#define dat_ib_post_cmp_and_swap(ep, cmp_val, swap_val, lbuf, cookie, rbuf, flgs)            \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_CMP_AND_SWAP_OP, (DAT_UINT64)(cmp_val), \
-		(DAT_UINT64)(swap_val), (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
-		(DAT_RMR_TRIPLET *)(rbuf), (DAT_COMPLETION_FLAGS)(flgs))
+			 (DAT_UINT64)(swap_val), (DAT_LMR_TRIPLET *)(lbuf), (cookie),        \
+			 (DAT_RMR_TRIPLET *)(rbuf), (DAT_COMPLETION_FLAGS)(flgs))
 
 /*
  * Writes like dat_ep_post_rdma_write(), perhaps nothing at all, then uses up a receive of the peer
@@ -406,10 +399,10 @@ typedef enum dat_ia_counter_type {
  * bytes written and idata, 32 bits that keep their byte order.  DAT_COMPLETION_SOLICITED_WAIT_FLAG
  * means something here.  [IB immediate data]
  */
-#define dat_ib_post_rdma_write_immed(ep, size, lbuf, cookie, rbuf, idata, flgs) \
+#define dat_ib_post_rdma_write_immed(ep, size, lbuf, cookie, rbuf, idata, flgs)              \
 	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_RDMA_WRITE_IMMED_OP, (DAT_COUNT)(size), \
-		(DAT_LMR_TRIPLET *)(lbuf), (cookie), (DAT_RMR_TRIPLET *)(rbuf), \
-		(DAT_UINT32)(idata), (DAT_COMPLETION_FLAGS)(flgs))
+			 (DAT_LMR_TRIPLET *)(lbuf), (cookie), (DAT_RMR_TRIPLET *)(rbuf),     \
+			 (DAT_UINT32)(idata), (DAT_COMPLETION_FLAGS)(flgs))
 
 /*
  * Sends a datagram, no longer than the port's MTU, to where ah_ptr says; the EP's service type must
@@ -418,10 +411,10 @@ typedef enum dat_ia_counter_type {
  * - ARG4: no address handle of the EP's PZ
  * - LENGTH_ERROR: longer than that
  */
-#define dat_ib_post_send_ud(ep, segments, lbuf, ah_ptr, cookie, flgs) \
-	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_SEND_OP, (DAT_COUNT)(segments), \
-		(DAT_LMR_TRIPLET *)(lbuf), (DAT_IB_ADDR_HANDLE *)(ah_ptr), (cookie), \
-		(DAT_COMPLETION_FLAGS)(flgs))
+#define dat_ib_post_send_ud(ep, segments, lbuf, ah_ptr, cookie, flgs)                         \
+	dat_extension_op((DAT_EP_HANDLE)(ep), DAT_IB_UD_SEND_OP, (DAT_COUNT)(segments),       \
+			 (DAT_LMR_TRIPLET *)(lbuf), (DAT_IB_ADDR_HANDLE *)(ah_ptr), (cookie), \
+			 (DAT_COMPLETION_FLAGS)(flgs))
 
 /* A received datagram begins with 40 bytes of routing header, and they count. */
 #define dat_ib_post_recv_ud dat_ep_post_recv
@@ -458,14 +451,14 @@ typedef enum dat_ia_counter_type {
  * - INVALID_HANDLE: another kind of object
  * - ARG2: no such counter
  */
-#define dat_ib_query_counters(dat_handle, cntr, p_cntrs_out, reset) \
+#define dat_ib_query_counters(dat_handle, cntr, p_cntrs_out, reset)                       \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_QUERY_COUNTERS_OP, (int)(cntr), \
-		(DAT_UINT64 *)(p_cntrs_out), (int)(reset))
+			 (DAT_UINT64 *)(p_cntrs_out), (int)(reset))
 
 /* The same onto standard output, a line for each: host, process, name and value. */
-#define dat_ib_print_counters(dat_handle, cntr, reset) \
+#define dat_ib_print_counters(dat_handle, cntr, reset)                                    \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_PRINT_COUNTERS_OP, (int)(cntr), \
-		(int)(reset))
+			 (int)(reset))
 
 #define dat_query_counters dat_ib_query_counters
 #define dat_print_counters dat_ib_print_counters
@@ -474,17 +467,17 @@ typedef enum dat_ia_counter_type {
  * Starts to count what the kernel counts for the IA's port; type is a DAT_IA_COUNTER_TYPE.
  * [IB counters]
  */
-#define dat_ib_start_counter(dat_handle, type) \
+#define dat_ib_start_counter(dat_handle, type)                               \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_START_COUNTERS_OP, \
-		(DAT_IA_COUNTER_TYPE)(type))
+			 (DAT_IA_COUNTER_TYPE)(type))
 
 /*
  * Ends it: the IA's counters get the differences.  [IB counters]
  * - INVALID_STATE: it was not started
  */
-#define dat_ib_stop_counter(dat_handle, type) \
+#define dat_ib_stop_counter(dat_handle, type)                               \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_STOP_COUNTERS_OP, \
-		(DAT_IA_COUNTER_TYPE)(type))
+			 (DAT_IA_COUNTER_TYPE)(type))
 
 /* ---- Attributes without opening ---- */
 
@@ -495,10 +488,11 @@ typedef enum dat_ia_counter_type {
  * - PROVIDER_NOT_FOUND: as dat_ia_openv()
  * - INVALID_PARAMETER: both structures are null
  */
-#define dat_ib_open_query(name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr) \
+#define dat_ib_open_query(name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr)           \
 	dat_extension_op((DAT_HANDLE)NULL, DAT_IB_OPEN_QUERY_OP, (const DAT_NAME_PTR)(name), \
-		(DAT_HANDLE *)(ia_handle), (DAT_IA_ATTR_MASK)(ia_mask), (DAT_IA_ATTR *)(ia_attr), \
-		(DAT_PROVIDER_ATTR_MASK)(prov_mask), (DAT_PROVIDER_ATTR *)(prov_attr))
+			 (DAT_HANDLE *)(ia_handle), (DAT_IA_ATTR_MASK)(ia_mask),             \
+			 (DAT_IA_ATTR *)(ia_attr), (DAT_PROVIDER_ATTR_MASK)(prov_mask),      \
+			 (DAT_PROVIDER_ATTR *)(prov_attr))
 
 /* Frees what dat_ib_open_query() made.  [IB query] */
 #define dat_ib_close_query(ia_handle) \
@@ -524,7 +518,7 @@ typedef enum dat_ib_collective_data_type {
 	DAT_IB_COLLECTIVE_TYPE_FLOAT,
 	DAT_IB_COLLECTIVE_TYPE_DOUBLE,
 	DAT_IB_COLLECTIVE_TYPE_LONG_DOUBLE,
-	DAT_IB_COLLECTIVE_TYPE_SHORT_INT,	/* from here on pairs: a value and its index */
+	DAT_IB_COLLECTIVE_TYPE_SHORT_INT, /* from here on pairs: a value and its index */
 	DAT_IB_COLLECTIVE_TYPE_2INT,
 	DAT_IB_COLLECTIVE_TYPE_FLOAT_INT,
 	DAT_IB_COLLECTIVE_TYPE_LONG_INT,
@@ -536,14 +530,14 @@ typedef enum dat_ib_collective_reduce_data_op {
 	DAT_IB_COLLECTIVE_REDUCE_OP_MIN,
 	DAT_IB_COLLECTIVE_REDUCE_OP_SUM,
 	DAT_IB_COLLECTIVE_REDUCE_OP_PROD,
-	DAT_IB_COLLECTIVE_REDUCE_OP_LAND,	/* logical */
-	DAT_IB_COLLECTIVE_REDUCE_OP_BAND,	/* bitwise */
+	DAT_IB_COLLECTIVE_REDUCE_OP_LAND, /* logical */
+	DAT_IB_COLLECTIVE_REDUCE_OP_BAND, /* bitwise */
 	DAT_IB_COLLECTIVE_REDUCE_OP_LOR,
 	DAT_IB_COLLECTIVE_REDUCE_OP_BOR,
 	DAT_IB_COLLECTIVE_REDUCE_OP_LXOR,
 	DAT_IB_COLLECTIVE_REDUCE_OP_BXOR,
-	DAT_IB_COLLECTIVE_REDUCE_OP_MAXLOC,	/* of pairs */
-	DAT_IB_COLLECTIVE_REDUCE_OP_MINLOC	/* of pairs */
+	DAT_IB_COLLECTIVE_REDUCE_OP_MAXLOC, /* of pairs */
+	DAT_IB_COLLECTIVE_REDUCE_OP_MINLOC  /* of pairs */
 } DAT_IB_COLLECTIVE_REDUCE_DATA_OP;
 
 typedef unsigned int DAT_IB_COLLECTIVE_RANK;
@@ -562,128 +556,134 @@ typedef struct dat_ib_collective_group {
 	int is_comm_world;
 } DAT_IB_COLLECTIVE_GROUP;
 
-#define dat_ib_collective_create_member(ia_handle, progress_func, member, member_size) \
+#define dat_ib_collective_create_member(ia_handle, progress_func, member, member_size)   \
 	dat_extension_op((DAT_IA_HANDLE)(ia_handle), DAT_IB_COLLECTIVE_CREATE_MEMBER_OP, \
-		(void *)(progress_func), (DAT_IB_COLLECTIVE_MEMBER *)(member), \
-		(DAT_UINT32 *)(member_size))
+			 (void *)(progress_func), (DAT_IB_COLLECTIVE_MEMBER *)(member),  \
+			 (DAT_UINT32 *)(member_size))
 
-#define dat_ib_collective_free_member(ia_handle, member) \
+#define dat_ib_collective_free_member(ia_handle, member)                               \
 	dat_extension_op((DAT_IA_HANDLE)(ia_handle), DAT_IB_COLLECTIVE_FREE_MEMBER_OP, \
-		(DAT_IB_COLLECTIVE_MEMBER)(member))
+			 (DAT_IB_COLLECTIVE_MEMBER)(member))
 
 #define dat_ib_collective_create_group(members, group_size, self, group_id, group_info, evd, pd, \
-		user_context) \
-	dat_extension_op((DAT_EVD_HANDLE)(evd), DAT_IB_COLLECTIVE_CREATE_GROUP_OP, \
-		(DAT_IB_COLLECTIVE_MEMBER *)(members), (DAT_COUNT)(group_size), \
-		(DAT_IB_COLLECTIVE_RANK)(self), (DAT_IB_COLLECTIVE_ID)(group_id), \
-		(DAT_IB_COLLECTIVE_GROUP *)(group_info), (DAT_PZ_HANDLE)(pd), \
-		(DAT_CONTEXT)(user_context))
+				       user_context)                                             \
+	dat_extension_op((DAT_EVD_HANDLE)(evd), DAT_IB_COLLECTIVE_CREATE_GROUP_OP,               \
+			 (DAT_IB_COLLECTIVE_MEMBER *)(members), (DAT_COUNT)(group_size),         \
+			 (DAT_IB_COLLECTIVE_RANK)(self), (DAT_IB_COLLECTIVE_ID)(group_id),       \
+			 (DAT_IB_COLLECTIVE_GROUP *)(group_info), (DAT_PZ_HANDLE)(pd),           \
+			 (DAT_CONTEXT)(user_context))
 
 #define dat_ib_collective_free_group(coll_handle) \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_FREE_GROUP_OP)
 
-#define dat_ib_collective_set_clock(coll_handle, clock_value, user_context) \
+#define dat_ib_collective_set_clock(coll_handle, clock_value, user_context)                       \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_SET_CLOCK_OP, \
-		(DAT_UINT64)(clock_value), (DAT_CONTEXT)(user_context))
+			 (DAT_UINT64)(clock_value), (DAT_CONTEXT)(user_context))
 
-#define dat_ib_collective_read_clock(coll_handle, clock_value) \
+#define dat_ib_collective_read_clock(coll_handle, clock_value)                                     \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_READ_CLOCK_OP, \
-		(DAT_UINT64 *)(clock_value))
+			 (DAT_UINT64 *)(clock_value))
 
-#define dat_ib_collective_scatter(coll_handle, sendbuf, sendsize, recvbuf, recvsize, root, \
-		user_context, flags) \
+#define dat_ib_collective_scatter(coll_handle, sendbuf, sendsize, recvbuf, recvsize, root,      \
+				  user_context, flags)                                          \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_SCATTER_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), \
-		(DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_RANK)(root), \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf),     \
+			 (DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_RANK)(root),                 \
+			 (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_scatterv(coll_handle, sendbuf, sendsizes, displs, recvbuf, recvsize, \
-		root, user_context, flags) \
+#define dat_ib_collective_scatterv(coll_handle, sendbuf, sendsizes, displs, recvbuf, recvsize,   \
+				   root, user_context, flags)                                    \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_SCATTERV_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT *)(sendsizes), (DAT_COUNT *)(displs), \
-		(DAT_PVOID)(recvbuf), (DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_RANK)(root), \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT *)(sendsizes), (DAT_COUNT *)(displs),  \
+			 (DAT_PVOID)(recvbuf), (DAT_COUNT)(recvsize),                            \
+			 (DAT_IB_COLLECTIVE_RANK)(root), (DAT_CONTEXT)(user_context),            \
+			 (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_gather(coll_handle, sendbuf, sendsize, recvbuf, recvsize, root, \
-		user_context, flags) \
+#define dat_ib_collective_gather(coll_handle, sendbuf, sendsize, recvbuf, recvsize, root,      \
+				 user_context, flags)                                          \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_GATHER_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), \
-		(DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_RANK)(root), \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf),    \
+			 (DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_RANK)(root),                \
+			 (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_gatherv(coll_handle, sendbuf, sendsize, recvbufs, recvsizes, displs, \
-		root, user_context, flags) \
+#define dat_ib_collective_gatherv(coll_handle, sendbuf, sendsize, recvbufs, recvsizes, displs,  \
+				  root, user_context, flags)                                    \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_GATHERV_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbufs), \
-		(DAT_COUNT *)(recvsizes), (DAT_COUNT *)(displs), (DAT_IB_COLLECTIVE_RANK)(root), \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbufs),    \
+			 (DAT_COUNT *)(recvsizes), (DAT_COUNT *)(displs),                       \
+			 (DAT_IB_COLLECTIVE_RANK)(root), (DAT_CONTEXT)(user_context),           \
+			 (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_allgather(coll_handle, sendbuf, sendsize, recvbuf, recvsize, \
-		user_context, flags) \
+#define dat_ib_collective_allgather(coll_handle, sendbuf, sendsize, recvbuf, recvsize,            \
+				    user_context, flags)                                          \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_ALLGATHER_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), \
-		(DAT_COUNT)(recvsize), (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf),       \
+			 (DAT_COUNT)(recvsize), (DAT_CONTEXT)(user_context),                      \
+			 (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_allgatherv(coll_handle, sendbuf, sendsize, recvbuf, recvsizes, displs, \
-		user_context, flags) \
+#define dat_ib_collective_allgatherv(coll_handle, sendbuf, sendsize, recvbuf, recvsizes, displs,   \
+				     user_context, flags)                                          \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_ALLGATHERV_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), \
-		(DAT_COUNT *)(recvsizes), (DAT_COUNT *)(displs), (DAT_CONTEXT)(user_context), \
-		(DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf),        \
+			 (DAT_COUNT *)(recvsizes), (DAT_COUNT *)(displs),                          \
+			 (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_alltoall(coll_handle, sendbuf, sendsize, recvbuf, recvsize, \
-		user_context, flags) \
+#define dat_ib_collective_alltoall(coll_handle, sendbuf, sendsize, recvbuf, recvsize,            \
+				   user_context, flags)                                          \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_ALLTOALL_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), \
-		(DAT_COUNT)(recvsize), (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf),      \
+			 (DAT_COUNT)(recvsize), (DAT_CONTEXT)(user_context),                     \
+			 (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_alltoallv(coll_handle, sendbuf, sendsizes, senddspls, recvbuf, \
-		recvsizes, recvdispls, user_context, flags) \
-	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_ALLTOALLV_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT *)(sendsizes), (DAT_COUNT *)(senddspls), \
-		(DAT_PVOID)(recvbuf), (DAT_COUNT *)(recvsizes), (DAT_COUNT *)(recvdispls), \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+#define dat_ib_collective_alltoallv(coll_handle, sendbuf, sendsizes, senddspls, recvbuf,           \
+				    recvsizes, recvdispls, user_context, flags)                    \
+	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_ALLTOALLV_OP,  \
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT *)(sendsizes), (DAT_COUNT *)(senddspls), \
+			 (DAT_PVOID)(recvbuf), (DAT_COUNT *)(recvsizes),                           \
+			 (DAT_COUNT *)(recvdispls), (DAT_CONTEXT)(user_context),                   \
+			 (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_reduce(coll_handle, sendbuf, sendsize, recvbuf, recvsize, op, type, \
-		root, user_context, flags) \
+#define dat_ib_collective_reduce(coll_handle, sendbuf, sendsize, recvbuf, recvsize, op, type,  \
+				 root, user_context, flags)                                    \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_REDUCE_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), \
-		(DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_REDUCE_DATA_OP)(op), \
-		(DAT_IB_COLLECTIVE_DATA_TYPE)(type), (DAT_IB_COLLECTIVE_RANK)(root), \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf),    \
+			 (DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_REDUCE_DATA_OP)(op),        \
+			 (DAT_IB_COLLECTIVE_DATA_TYPE)(type), (DAT_IB_COLLECTIVE_RANK)(root),  \
+			 (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_allreduce(coll_handle, sendbuf, sendsize, recvbuf, recvsize, op, type, \
-		user_context, flags) \
+#define dat_ib_collective_allreduce(coll_handle, sendbuf, sendsize, recvbuf, recvsize, op, type,  \
+				    user_context, flags)                                          \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_ALLREDUCE_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), \
-		(DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_REDUCE_DATA_OP)(op), \
-		(DAT_IB_COLLECTIVE_DATA_TYPE)(type), (DAT_CONTEXT)(user_context), \
-		(DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf),       \
+			 (DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_REDUCE_DATA_OP)(op),           \
+			 (DAT_IB_COLLECTIVE_DATA_TYPE)(type), (DAT_CONTEXT)(user_context),        \
+			 (DAT_COMPLETION_FLAGS)(flags))
 
 #define dat_ib_collective_reduce_scatter(coll_handle, sendbuf, sendsize, recvbuf, recvsizes, op, \
-		type, user_context, flags) \
-	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), \
-		DAT_IB_COLLECTIVE_REDUCE_SCATTER_OP, (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), \
-		(DAT_PVOID)(recvbuf), (DAT_COUNT *)(recvsizes), \
-		(DAT_IB_COLLECTIVE_REDUCE_DATA_OP)(op), (DAT_IB_COLLECTIVE_DATA_TYPE)(type), \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+					 type, user_context, flags)                              \
+	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle),                                \
+			 DAT_IB_COLLECTIVE_REDUCE_SCATTER_OP, (DAT_PVOID)(sendbuf),              \
+			 (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), (DAT_COUNT *)(recvsizes),  \
+			 (DAT_IB_COLLECTIVE_REDUCE_DATA_OP)(op),                                 \
+			 (DAT_IB_COLLECTIVE_DATA_TYPE)(type), (DAT_CONTEXT)(user_context),       \
+			 (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_scan(coll_handle, sendbuf, sendsize, recvbuf, recvsize, op, type, \
-		user_context, flags) \
+#define dat_ib_collective_scan(coll_handle, sendbuf, sendsize, recvbuf, recvsize, op, type,  \
+			       user_context, flags)                                          \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_SCAN_OP, \
-		(DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf), \
-		(DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_REDUCE_DATA_OP)(op), \
-		(DAT_IB_COLLECTIVE_DATA_TYPE)(type), (DAT_CONTEXT)(user_context), \
-		(DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(sendbuf), (DAT_COUNT)(sendsize), (DAT_PVOID)(recvbuf),  \
+			 (DAT_COUNT)(recvsize), (DAT_IB_COLLECTIVE_REDUCE_DATA_OP)(op),      \
+			 (DAT_IB_COLLECTIVE_DATA_TYPE)(type), (DAT_CONTEXT)(user_context),   \
+			 (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_broadcast(coll_handle, buf, size, root, user_context, flags) \
+#define dat_ib_collective_broadcast(coll_handle, buf, size, root, user_context, flags)            \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_BROADCAST_OP, \
-		(DAT_PVOID)(buf), (DAT_COUNT)(size), (DAT_IB_COLLECTIVE_RANK)(root), \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_PVOID)(buf), (DAT_COUNT)(size), (DAT_IB_COLLECTIVE_RANK)(root),     \
+			 (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
-#define dat_ib_collective_barrier(coll_handle, user_context, flags) \
+#define dat_ib_collective_barrier(coll_handle, user_context, flags)                             \
 	dat_extension_op((DAT_IB_COLLECTIVE_HANDLE)(coll_handle), DAT_IB_COLLECTIVE_BARRIER_OP, \
-		(DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
+			 (DAT_CONTEXT)(user_context), (DAT_COMPLETION_FLAGS)(flags))
 
 /* ---- Names of codes ---- */
 
@@ -694,14 +694,9 @@ typedef struct dat_ib_collective_group {
 static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
 {
 	switch ((DAT_UINT32)value & ~(DAT_CLASS_ERROR | DAT_CLASS_WARNING)) {
-	case DAT_IB_ERR:
-		*message = "DAT_IB_ERR";
-		return DAT_SUCCESS;
-	case DAT_IB_COLLECTIVE_ERR:
-		*message = "DAT_IB_COLLECTIVE_ERR";
-		return DAT_SUCCESS;
-	default:
-		return dat_strerror((DAT_RETURN)value, message, NULL);
+	case DAT_IB_ERR: *message = "DAT_IB_ERR"; return DAT_SUCCESS;
+	case DAT_IB_COLLECTIVE_ERR: *message = "DAT_IB_COLLECTIVE_ERR"; return DAT_SUCCESS;
+	default: return dat_strerror((DAT_RETURN)value, message, NULL);
 	}
 }
 
@@ -709,15 +704,9 @@ static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char 
 static inline DAT_RETURN dat_strerror_ext_status(DAT_IB_STATUS value, const char **message)
 {
 	switch (value) {
-	case DAT_OP_SUCCESS:
-		*message = "DAT_OP_SUCCESS";
-		return DAT_SUCCESS;
-	case DAT_IB_OP_ERR:
-		*message = "DAT_IB_OP_ERR";
-		return DAT_SUCCESS;
-	case DAT_IB_COLL_COMP_ERR:
-		*message = "DAT_IB_COLL_COMP_ERR";
-		return DAT_SUCCESS;
+	case DAT_OP_SUCCESS: *message = "DAT_OP_SUCCESS"; return DAT_SUCCESS;
+	case DAT_IB_OP_ERR: *message = "DAT_IB_OP_ERR"; return DAT_SUCCESS;
+	case DAT_IB_COLL_COMP_ERR: *message = "DAT_IB_COLL_COMP_ERR"; return DAT_SUCCESS;
 	}
 	*message = "unknown status";
 	return DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG1;

@@ -16,11 +16,11 @@ typedef int DAT_COUNT;
 
 typedef void *DAT_PVOID;
 typedef DAT_UINT64 DAT_PADDR; /* a physical address */
-typedef int DAT_FD; /* a file descriptor */
+typedef int DAT_FD;	      /* a file descriptor */
 
 /* What socket(2) takes: the communicator of a common service point. */
 typedef struct dat_comm {
-	int domain;	/* AF_INET, AF_INET6 */
+	int domain; /* AF_INET, AF_INET6 */
 	int type;
 	int protocol;
 } DAT_COMM;
@@ -29,7 +29,7 @@ typedef struct dat_comm {
 typedef struct sockaddr DAT_SOCK_ADDR;
 typedef struct sockaddr_in6 DAT_SOCK_ADDR6;
 
-#define DAT_AF_INET AF_INET
+#define DAT_AF_INET  AF_INET
 #define DAT_AF_INET6 AF_INET6
 
 /* The buffer alignment, in bytes, that suits every provider. */
@@ -42,7 +42,7 @@ typedef struct sockaddr_in6 DAT_SOCK_ADDR6;
  * of unsigned long long.
  */
 #ifndef UINT64_C
-#define UINT64_C(c) c ## ULL
+#define UINT64_C(c) c##ULL
 #endif
 
 #define DAT_IA_HANDLE_TO_UL(a) ((unsigned long)(a))

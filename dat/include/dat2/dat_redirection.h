@@ -96,17 +96,13 @@ typedef DAT_RETURN (*DAT_EVD_QUERY_FUNC)(DAT_EVD_HANDLE evd_handle,
 #define DAT_EVD_QUERY(evd, mask, param) \
 	DAT_HANDLE_TO_PROVIDER(evd)->evd_query_func(evd, mask, param)
 
-#define DAT_EVD_RESIZE(evd, qsize) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_resize_func(evd, qsize)
+#define DAT_EVD_RESIZE(evd, qsize) DAT_HANDLE_TO_PROVIDER(evd)->evd_resize_func(evd, qsize)
 
-#define DAT_EVD_POST_SE(evd, event) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_post_se_func(evd, event)
+#define DAT_EVD_POST_SE(evd, event) DAT_HANDLE_TO_PROVIDER(evd)->evd_post_se_func(evd, event)
 
-#define DAT_EVD_DEQUEUE(evd, event) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_dequeue_func(evd, event)
+#define DAT_EVD_DEQUEUE(evd, event) DAT_HANDLE_TO_PROVIDER(evd)->evd_dequeue_func(evd, event)
 
-#define DAT_EVD_FREE(evd) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_free_func(evd)
+#define DAT_EVD_FREE(evd) DAT_HANDLE_TO_PROVIDER(evd)->evd_free_func(evd)
 
 /* ---- Endpoint (EP) ---- */
 
@@ -117,13 +113,10 @@ typedef DAT_RETURN (*DAT_EP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE 
 					 const DAT_EP_ATTR *ep_attributes,
 					 DAT_EP_HANDLE *ep_handle);
 
-typedef DAT_RETURN (*DAT_EP_CREATE_WITH_SRQ_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-						  DAT_EVD_HANDLE recv_evd_handle,
-						  DAT_EVD_HANDLE request_evd_handle,
-						  DAT_EVD_HANDLE connect_evd_handle,
-						  DAT_SRQ_HANDLE srq_handle,
-						  const DAT_EP_ATTR *ep_attributes,
-						  DAT_EP_HANDLE *ep_handle);
+typedef DAT_RETURN (*DAT_EP_CREATE_WITH_SRQ_FUNC)(
+	DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd_handle,
+	DAT_EVD_HANDLE request_evd_handle, DAT_EVD_HANDLE connect_evd_handle,
+	DAT_SRQ_HANDLE srq_handle, const DAT_EP_ATTR *ep_attributes, DAT_EP_HANDLE *ep_handle);
 
 typedef DAT_RETURN (*DAT_EP_QUERY_FUNC)(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK ep_param_mask,
 					DAT_EP_PARAM *ep_param);
@@ -154,13 +147,10 @@ typedef DAT_RETURN (*DAT_EP_POST_SEND_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT n
 					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
 					    DAT_COMPLETION_FLAGS completion_flags);
 
-typedef DAT_RETURN (*DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC)(DAT_EP_HANDLE ep_handle,
-							    DAT_COUNT num_segments,
-							    DAT_LMR_TRIPLET *local_iov,
-							    DAT_DTO_COOKIE user_cookie,
-							    DAT_COMPLETION_FLAGS completion_flags,
-							    DAT_BOOLEAN invalidate_flag,
-							    DAT_RMR_CONTEXT rmr_context);
+typedef DAT_RETURN (*DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC)(
+	DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments, DAT_LMR_TRIPLET *local_iov,
+	DAT_DTO_COOKIE user_cookie, DAT_COMPLETION_FLAGS completion_flags,
+	DAT_BOOLEAN invalidate_flag, DAT_RMR_CONTEXT rmr_context);
 
 typedef DAT_RETURN (*DAT_EP_POST_RECV_FUNC)(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 					    DAT_LMR_TRIPLET *local_iov, DAT_DTO_COOKIE user_cookie,
@@ -201,19 +191,17 @@ typedef DAT_RETURN (*DAT_EP_SET_WATERMARK_FUNC)(DAT_EP_HANDLE ep_handle,
 #define DAT_EP_CREATE(ia, pz, in_evd, out_evd, connect_evd, attr, ep) \
 	DAT_HANDLE_TO_PROVIDER(ia)->ep_create_func(ia, pz, in_evd, out_evd, connect_evd, attr, ep)
 
-#define DAT_EP_CREATE_WITH_SRQ(ia, pz, in_evd, out_evd, connect_evd, srq, attr, ep) \
+#define DAT_EP_CREATE_WITH_SRQ(ia, pz, in_evd, out_evd, connect_evd, srq, attr, ep)               \
 	DAT_HANDLE_TO_PROVIDER(ia)->ep_create_with_srq_func(ia, pz, in_evd, out_evd, connect_evd, \
-		srq, attr, ep)
+							    srq, attr, ep)
 
-#define DAT_EP_QUERY(ep, mask, param) \
-	DAT_HANDLE_TO_PROVIDER(ep)->ep_query_func(ep, mask, param)
+#define DAT_EP_QUERY(ep, mask, param) DAT_HANDLE_TO_PROVIDER(ep)->ep_query_func(ep, mask, param)
 
-#define DAT_EP_MODIFY(ep, mask, param) \
-	DAT_HANDLE_TO_PROVIDER(ep)->ep_modify_func(ep, mask, param)
+#define DAT_EP_MODIFY(ep, mask, param) DAT_HANDLE_TO_PROVIDER(ep)->ep_modify_func(ep, mask, param)
 
-#define DAT_EP_CONNECT(ep, ia_addr, conn_qual, timeout, psize, pdata, qos, flags) \
+#define DAT_EP_CONNECT(ep, ia_addr, conn_qual, timeout, psize, pdata, qos, flags)                  \
 	DAT_HANDLE_TO_PROVIDER(ep)->ep_connect_func(ep, ia_addr, conn_qual, timeout, psize, pdata, \
-		qos, flags)
+						    qos, flags)
 
 #define DAT_EP_COMMON_CONNECT(ep, addr, timeout, psize, pdata) \
 	DAT_HANDLE_TO_PROVIDER(ep)->ep_common_connect_func(ep, addr, timeout, psize, pdata)
@@ -221,15 +209,15 @@ typedef DAT_RETURN (*DAT_EP_SET_WATERMARK_FUNC)(DAT_EP_HANDLE ep_handle,
 #define DAT_EP_DUP_CONNECT(ep, dup, timeout, psize, pdata, qos) \
 	DAT_HANDLE_TO_PROVIDER(ep)->ep_dup_connect_func(ep, dup, timeout, psize, pdata, qos)
 
-#define DAT_EP_DISCONNECT(ep, flags) \
-	DAT_HANDLE_TO_PROVIDER(ep)->ep_disconnect_func(ep, flags)
+#define DAT_EP_DISCONNECT(ep, flags) DAT_HANDLE_TO_PROVIDER(ep)->ep_disconnect_func(ep, flags)
 
 #define DAT_EP_POST_SEND(ep, size, lbuf, cookie, flags) \
 	DAT_HANDLE_TO_PROVIDER(ep)->ep_post_send_func(ep, size, lbuf, cookie, flags)
 
 #define DAT_EP_POST_SEND_WITH_INVALIDATE(ep, size, lbuf, cookie, flags, inv_flag, rmr_context) \
-	DAT_HANDLE_TO_PROVIDER(ep)->ep_post_send_with_invalidate_func(ep, size, lbuf, cookie, \
-		flags, inv_flag, rmr_context)
+	DAT_HANDLE_TO_PROVIDER(ep)->ep_post_send_with_invalidate_func(ep, size, lbuf, cookie,  \
+								      flags, inv_flag,         \
+								      rmr_context)
 
 #define DAT_EP_POST_RECV(ep, size, lbuf, cookie, flags) \
 	DAT_HANDLE_TO_PROVIDER(ep)->ep_post_recv_func(ep, size, lbuf, cookie, flags)
@@ -246,11 +234,9 @@ typedef DAT_RETURN (*DAT_EP_SET_WATERMARK_FUNC)(DAT_EP_HANDLE ep_handle,
 #define DAT_EP_GET_STATUS(ep, ep_state, recv_idle, request_idle) \
 	DAT_HANDLE_TO_PROVIDER(ep)->ep_get_status_func(ep, ep_state, recv_idle, request_idle)
 
-#define DAT_EP_FREE(ep) \
-	DAT_HANDLE_TO_PROVIDER(ep)->ep_free_func(ep)
+#define DAT_EP_FREE(ep) DAT_HANDLE_TO_PROVIDER(ep)->ep_free_func(ep)
 
-#define DAT_EP_RESET(ep) \
-	DAT_HANDLE_TO_PROVIDER(ep)->ep_reset_func(ep)
+#define DAT_EP_RESET(ep) DAT_HANDLE_TO_PROVIDER(ep)->ep_reset_func(ep)
 
 #define DAT_EP_RECV_QUERY(ep, nbuf_alloc, buf_span) \
 	DAT_HANDLE_TO_PROVIDER(ep)->ep_recv_query_func(ep, nbuf_alloc, buf_span)
@@ -273,8 +259,7 @@ typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_WRITE_FUNC)(DAT_IA_HANDLE ia_handle,
 #define DAT_LMR_QUERY(lmr, mask, param) \
 	DAT_HANDLE_TO_PROVIDER(lmr)->lmr_query_func(lmr, mask, param)
 
-#define DAT_LMR_FREE(lmr) \
-	DAT_HANDLE_TO_PROVIDER(lmr)->lmr_free_func(lmr)
+#define DAT_LMR_FREE(lmr) DAT_HANDLE_TO_PROVIDER(lmr)->lmr_free_func(lmr)
 
 #define DAT_LMR_SYNC_RDMA_READ(ia, lbuf, size) \
 	DAT_HANDLE_TO_PROVIDER(ia)->lmr_sync_rdma_read_func(ia, lbuf, size)
@@ -302,21 +287,18 @@ typedef DAT_RETURN (*DAT_RMR_BIND_FUNC)(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDL
 
 typedef DAT_RETURN (*DAT_RMR_FREE_FUNC)(DAT_RMR_HANDLE rmr_handle);
 
-#define DAT_RMR_CREATE(pz, rmr) \
-	DAT_HANDLE_TO_PROVIDER(pz)->rmr_create_func(pz, rmr)
+#define DAT_RMR_CREATE(pz, rmr) DAT_HANDLE_TO_PROVIDER(pz)->rmr_create_func(pz, rmr)
 
-#define DAT_RMR_CREATE_FOR_EP(pz, rmr) \
-	DAT_HANDLE_TO_PROVIDER(pz)->rmr_create_for_ep_func(pz, rmr)
+#define DAT_RMR_CREATE_FOR_EP(pz, rmr) DAT_HANDLE_TO_PROVIDER(pz)->rmr_create_for_ep_func(pz, rmr)
 
 #define DAT_RMR_QUERY(rmr, mask, param) \
 	DAT_HANDLE_TO_PROVIDER(rmr)->rmr_query_func(rmr, mask, param)
 
-#define DAT_RMR_BIND(rmr, lmr, lmr_triplet, mem_priv, va_type, ep, cookie, flags, context) \
+#define DAT_RMR_BIND(rmr, lmr, lmr_triplet, mem_priv, va_type, ep, cookie, flags, context)       \
 	DAT_HANDLE_TO_PROVIDER(rmr)->rmr_bind_func(rmr, lmr, lmr_triplet, mem_priv, va_type, ep, \
-		cookie, flags, context)
+						   cookie, flags, context)
 
-#define DAT_RMR_FREE(rmr) \
-	DAT_HANDLE_TO_PROVIDER(rmr)->rmr_free_func(rmr)
+#define DAT_RMR_FREE(rmr) DAT_HANDLE_TO_PROVIDER(rmr)->rmr_free_func(rmr)
 
 /* ---- Public service point (PSP) ---- */
 
@@ -343,8 +325,7 @@ typedef DAT_RETURN (*DAT_PSP_FREE_FUNC)(DAT_PSP_HANDLE psp_handle);
 #define DAT_PSP_QUERY(psp, mask, param) \
 	DAT_HANDLE_TO_PROVIDER(psp)->psp_query_func(psp, mask, param)
 
-#define DAT_PSP_FREE(psp) \
-	DAT_HANDLE_TO_PROVIDER(psp)->psp_free_func(psp)
+#define DAT_PSP_FREE(psp) DAT_HANDLE_TO_PROVIDER(psp)->psp_free_func(psp)
 
 /* ---- Reserved service point (RSP) ---- */
 
@@ -364,8 +345,7 @@ typedef DAT_RETURN (*DAT_RSP_FREE_FUNC)(DAT_RSP_HANDLE rsp_handle);
 #define DAT_RSP_QUERY(rsp, mask, param) \
 	DAT_HANDLE_TO_PROVIDER(rsp)->rsp_query_func(rsp, mask, param)
 
-#define DAT_RSP_FREE(rsp) \
-	DAT_HANDLE_TO_PROVIDER(rsp)->rsp_free_func(rsp)
+#define DAT_RSP_FREE(rsp) DAT_HANDLE_TO_PROVIDER(rsp)->rsp_free_func(rsp)
 
 /* ---- Common service point (CSP) ---- */
 
@@ -385,8 +365,7 @@ typedef DAT_RETURN (*DAT_CSP_FREE_FUNC)(DAT_CSP_HANDLE csp_handle);
 #define DAT_CSP_QUERY(csp, mask, param) \
 	DAT_HANDLE_TO_PROVIDER(csp)->csp_query_func(csp, mask, param)
 
-#define DAT_CSP_FREE(csp) \
-	DAT_HANDLE_TO_PROVIDER(csp)->csp_free_func(csp)
+#define DAT_CSP_FREE(csp) DAT_HANDLE_TO_PROVIDER(csp)->csp_free_func(csp)
 
 /* ---- Connection request (CR) ---- */
 
@@ -401,17 +380,14 @@ typedef DAT_RETURN (*DAT_CR_REJECT_FUNC)(DAT_CR_HANDLE cr_handle, DAT_COUNT priv
 
 typedef DAT_RETURN (*DAT_CR_HANDOFF_FUNC)(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff);
 
-#define DAT_CR_QUERY(cr, mask, param) \
-	DAT_HANDLE_TO_PROVIDER(cr)->cr_query_func(cr, mask, param)
+#define DAT_CR_QUERY(cr, mask, param) DAT_HANDLE_TO_PROVIDER(cr)->cr_query_func(cr, mask, param)
 
 #define DAT_CR_ACCEPT(cr, ep, size, pdata) \
 	DAT_HANDLE_TO_PROVIDER(cr)->cr_accept_func(cr, ep, size, pdata)
 
-#define DAT_CR_REJECT(cr, size, pdata) \
-	DAT_HANDLE_TO_PROVIDER(cr)->cr_reject_func(cr, size, pdata)
+#define DAT_CR_REJECT(cr, size, pdata) DAT_HANDLE_TO_PROVIDER(cr)->cr_reject_func(cr, size, pdata)
 
-#define DAT_CR_HANDOFF(cr, qual) \
-	DAT_HANDLE_TO_PROVIDER(cr)->cr_handoff_func(cr, qual)
+#define DAT_CR_HANDOFF(cr, qual) DAT_HANDLE_TO_PROVIDER(cr)->cr_handoff_func(cr, qual)
 
 /* ---- Protection zone (PZ) ---- */
 
@@ -422,14 +398,11 @@ typedef DAT_RETURN (*DAT_PZ_QUERY_FUNC)(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MA
 
 typedef DAT_RETURN (*DAT_PZ_FREE_FUNC)(DAT_PZ_HANDLE pz_handle);
 
-#define DAT_PZ_CREATE(ia, pz) \
-	DAT_HANDLE_TO_PROVIDER(ia)->pz_create_func(ia, pz)
+#define DAT_PZ_CREATE(ia, pz) DAT_HANDLE_TO_PROVIDER(ia)->pz_create_func(ia, pz)
 
-#define DAT_PZ_QUERY(pz, mask, param) \
-	DAT_HANDLE_TO_PROVIDER(pz)->pz_query_func(pz, mask, param)
+#define DAT_PZ_QUERY(pz, mask, param) DAT_HANDLE_TO_PROVIDER(pz)->pz_query_func(pz, mask, param)
 
-#define DAT_PZ_FREE(pz) \
-	DAT_HANDLE_TO_PROVIDER(pz)->pz_free_func(pz)
+#define DAT_PZ_FREE(pz) DAT_HANDLE_TO_PROVIDER(pz)->pz_free_func(pz)
 
 /* ---- Shared receive queue (SRQ) ---- */
 
@@ -453,17 +426,14 @@ typedef DAT_RETURN (*DAT_SRQ_POST_RECV_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUN
 #define DAT_SRQ_CREATE(ia, pz, attr, srq) \
 	DAT_HANDLE_TO_PROVIDER(ia)->srq_create_func(ia, pz, attr, srq)
 
-#define DAT_SRQ_SET_LW(srq, lw) \
-	DAT_HANDLE_TO_PROVIDER(srq)->srq_set_lw_func(srq, lw)
+#define DAT_SRQ_SET_LW(srq, lw) DAT_HANDLE_TO_PROVIDER(srq)->srq_set_lw_func(srq, lw)
 
-#define DAT_SRQ_FREE(srq) \
-	DAT_HANDLE_TO_PROVIDER(srq)->srq_free_func(srq)
+#define DAT_SRQ_FREE(srq) DAT_HANDLE_TO_PROVIDER(srq)->srq_free_func(srq)
 
 #define DAT_SRQ_QUERY(srq, mask, param) \
 	DAT_HANDLE_TO_PROVIDER(srq)->srq_query_func(srq, mask, param)
 
-#define DAT_SRQ_RESIZE(srq, qsize) \
-	DAT_HANDLE_TO_PROVIDER(srq)->srq_resize_func(srq, qsize)
+#define DAT_SRQ_RESIZE(srq, qsize) DAT_HANDLE_TO_PROVIDER(srq)->srq_resize_func(srq, qsize)
 
 #define DAT_SRQ_POST_RECV(srq, size, lbuf, cookie) \
 	DAT_HANDLE_TO_PROVIDER(srq)->srq_post_recv_func(srq, size, lbuf, cookie)

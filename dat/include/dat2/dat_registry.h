@@ -58,8 +58,8 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
 typedef enum dat_ha_relationship {
 	DAT_HA_FALSE,
 	DAT_HA_TRUE,
-	DAT_HA_UNKNOWN,		/* neither provider knows, or neither IA is open */
-	DAT_HA_CONFLICTING,	/* the two providers disagree */
+	DAT_HA_UNKNOWN,	    /* neither provider knows, or neither IA is open */
+	DAT_HA_CONFLICTING, /* the two providers disagree */
 	DAT_HA_EXTENSION_BASE
 } DAT_HA_RELATIONSHIP;
 

@@ -14,9 +14,9 @@ extern "C" {
 
 /* What an LMR is made of, and which member of DAT_REGION_DESCRIPTION says where it is. */
 typedef enum dat_mem_type {
-	DAT_MEM_TYPE_VIRTUAL,		/* memory of the caller: for_va */
-	DAT_MEM_TYPE_LMR,		/* the memory of an LMR, once more: for_lmr_handle */
-	DAT_MEM_TYPE_SHARED_VIRTUAL	/* memory that processes share: for_shared_memory */
+	DAT_MEM_TYPE_VIRTUAL,	    /* memory of the caller: for_va */
+	DAT_MEM_TYPE_LMR,	    /* the memory of an LMR, once more: for_lmr_handle */
+	DAT_MEM_TYPE_SHARED_VIRTUAL /* memory that processes share: for_shared_memory */
 } DAT_MEM_TYPE;
 
 typedef enum dat_handle_type {
@@ -33,7 +33,7 @@ typedef enum dat_handle_type {
 	DAT_HANDLE_TYPE_SRQ,
 	DAT_HANDLE_TYPE_CSP,
 #ifdef DAT_EXTENSIONS
-	DAT_HANDLE_TYPE_EXTENSION_BASE	/* see DAT_IB_HANDLE_TYPE */
+	DAT_HANDLE_TYPE_EXTENSION_BASE /* see DAT_IB_HANDLE_TYPE */
 #endif
 } DAT_HANDLE_TYPE;
 
@@ -42,13 +42,13 @@ typedef enum dat_handle_type {
  * THRESHOLD is both of its bits; it comes from the completion flags of the EPs on the EVD.
  */
 typedef enum dat_evd_state {
-	DAT_EVD_STATE_ENABLED = 0x1,		/* events trigger the CNO */
+	DAT_EVD_STATE_ENABLED = 0x1, /* events trigger the CNO */
 	DAT_EVD_STATE_DISABLED = 0x2,
-	DAT_EVD_STATE_WAITABLE = 0x4,		/* dat_evd_wait() is possible */
+	DAT_EVD_STATE_WAITABLE = 0x4, /* dat_evd_wait() is possible */
 	DAT_EVD_STATE_UNWAITABLE = 0x8,
-	DAT_EVD_STATE_CONFIG_NOTIFY = 0x10,	/* EPs with UNSIGNALLED */
-	DAT_EVD_STATE_CONFIG_SOLICITED = 0x20,	/* EPs with SOLICITED_WAIT */
-	DAT_EVD_STATE_CONFIG_THRESHOLD = 0x30	/* others, or none */
+	DAT_EVD_STATE_CONFIG_NOTIFY = 0x10,    /* EPs with UNSIGNALLED */
+	DAT_EVD_STATE_CONFIG_SOLICITED = 0x20, /* EPs with SOLICITED_WAIT */
+	DAT_EVD_STATE_CONFIG_THRESHOLD = 0x30  /* others, or none */
 } DAT_EVD_STATE;
 
 typedef enum dat_evd_param_mask {
@@ -97,7 +97,7 @@ extern "C" {
 
 /* Pointers are valid until the IA is closed. */
 struct dat_ia_attr {
-	char adapter_name[DAT_NAME_MAX_LENGTH];	/* of the device */
+	char adapter_name[DAT_NAME_MAX_LENGTH]; /* of the device */
 	char vendor_name[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32 hardware_version_major;
 	DAT_UINT32 hardware_version_minor;
@@ -106,31 +106,31 @@ struct dat_ia_attr {
 	DAT_IA_ADDRESS_PTR ia_address_ptr;
 	DAT_COUNT max_eps;
 	DAT_COUNT max_dto_per_ep;
-	DAT_COUNT max_rdma_read_per_ep_in;	/* the peer's reads at a time */
-	DAT_COUNT max_rdma_read_per_ep_out;	/* own reads at a time */
+	DAT_COUNT max_rdma_read_per_ep_in;  /* the peer's reads at a time */
+	DAT_COUNT max_rdma_read_per_ep_out; /* own reads at a time */
 	DAT_COUNT max_evds;
-	DAT_COUNT max_evd_qlen;			/* events */
+	DAT_COUNT max_evd_qlen; /* events */
 	DAT_COUNT max_iov_segments_per_dto;
 	DAT_COUNT max_lmrs;
-	DAT_SEG_LENGTH max_lmr_block_size;	/* bytes */
+	DAT_SEG_LENGTH max_lmr_block_size; /* bytes */
 	DAT_VADDR max_lmr_virtual_address;
 	DAT_COUNT max_pzs;
-	DAT_SEG_LENGTH max_message_size;	/* bytes */
-	DAT_SEG_LENGTH max_rdma_size;		/* bytes */
+	DAT_SEG_LENGTH max_message_size; /* bytes */
+	DAT_SEG_LENGTH max_rdma_size;	 /* bytes */
 	DAT_COUNT max_rmrs;
 	DAT_VADDR max_rmr_target_address;
-	DAT_COUNT max_srqs;			/* 0: there are none */
+	DAT_COUNT max_srqs; /* 0: there are none */
 	DAT_COUNT max_ep_per_srq;
 	DAT_COUNT max_recv_per_srq;
 	DAT_COUNT max_iov_segments_per_rdma_read;
 	DAT_COUNT max_iov_segments_per_rdma_write;
-	DAT_COUNT max_rdma_read_in;		/* over all EPs */
-	DAT_COUNT max_rdma_read_out;		/* over all EPs */
+	DAT_COUNT max_rdma_read_in;  /* over all EPs */
+	DAT_COUNT max_rdma_read_out; /* over all EPs */
 	DAT_BOOLEAN max_rdma_read_per_ep_in_guaranteed;
 	DAT_BOOLEAN max_rdma_read_per_ep_out_guaranteed;
-	DAT_BOOLEAN zb_supported;		/* regions may be zero-based */
+	DAT_BOOLEAN zb_supported; /* regions may be zero-based */
 	DAT_EXTENSION extension_supported;
-	DAT_COUNT extension_version;		/* DAT_IB_EXTENSION_VERSION */
+	DAT_COUNT extension_version; /* DAT_IB_EXTENSION_VERSION */
 	DAT_COUNT num_transport_attr;
 	DAT_NAMED_ATTR *transport_attr;
 	DAT_COUNT num_vendor_attr;
@@ -141,18 +141,15 @@ struct dat_ia_attr {
  * The rest of DAT_IA_ATTR_MASK.  DAT_IA_FIELD_IA_EXTENSION and
  * DAT_IA_FIELD_IA_EXTENSIONS_SUPPORTED are one bit.
  */
-#define DAT_IA_FIELD_IA_EXTENSION		UINT64_C(0x100000000)
-#define DAT_IA_FIELD_IA_EXTENSION_VERSION	UINT64_C(0x200000000)
-#define DAT_IA_FIELD_IA_NUM_TRANSPORT_ATTR	UINT64_C(0x400000000)
-#define DAT_IA_FIELD_IA_TRANSPORT_ATTR		UINT64_C(0x800000000)
-#define DAT_IA_FIELD_IA_NUM_VENDOR_ATTR		UINT64_C(0x1000000000)
-#define DAT_IA_FIELD_IA_VENDOR_ATTR		UINT64_C(0x2000000000)
-#define DAT_IA_FIELD_ALL			UINT64_C(0x3fffffffff)
+#define DAT_IA_FIELD_IA_EXTENSION	   UINT64_C(0x100000000)
+#define DAT_IA_FIELD_IA_EXTENSION_VERSION  UINT64_C(0x200000000)
+#define DAT_IA_FIELD_IA_NUM_TRANSPORT_ATTR UINT64_C(0x400000000)
+#define DAT_IA_FIELD_IA_TRANSPORT_ATTR	   UINT64_C(0x800000000)
+#define DAT_IA_FIELD_IA_NUM_VENDOR_ATTR	   UINT64_C(0x1000000000)
+#define DAT_IA_FIELD_IA_VENDOR_ATTR	   UINT64_C(0x2000000000)
+#define DAT_IA_FIELD_ALL		   UINT64_C(0x3fffffffff)
 
-typedef enum dat_pz_support {
-	DAT_PZ_UNIQUE,
-	DAT_PZ_SHAREABLE
-} DAT_PZ_SUPPORT;
+typedef enum dat_pz_support { DAT_PZ_UNIQUE, DAT_PZ_SHAREABLE } DAT_PZ_SUPPORT;
 
 /*
  * evd_stream_merging_supported tells which streams may share an EVD; both indices are SOFTWARE 0,
@@ -160,72 +157,72 @@ typedef enum dat_pz_support {
  * assigned as a whole, nor default-constructed in C++.
  */
 struct dat_provider_attr {
-	char provider_name[DAT_NAME_MAX_LENGTH];		/* the IA name */
+	char provider_name[DAT_NAME_MAX_LENGTH]; /* the IA name */
 	DAT_UINT32 provider_version_major;
 	DAT_UINT32 provider_version_minor;
-	DAT_UINT32 dapl_version_major;				/* of the interface */
+	DAT_UINT32 dapl_version_major; /* of the interface */
 	DAT_UINT32 dapl_version_minor;
 	DAT_MEM_TYPE lmr_mem_types_supported;
 	DAT_IOV_OWNERSHIP iov_ownership_on_return;
-	DAT_QOS dat_qos_supported;				/* bit set */
-	DAT_COMPLETION_FLAGS completion_flags_supported;	/* bit set */
+	DAT_QOS dat_qos_supported;			 /* bit set */
+	DAT_COMPLETION_FLAGS completion_flags_supported; /* bit set */
 	DAT_BOOLEAN is_thread_safe;
-	DAT_COUNT max_private_data_size;			/* bytes, dat_ep_connect() */
+	DAT_COUNT max_private_data_size; /* bytes, dat_ep_connect() */
 	DAT_BOOLEAN supports_multipath;
 	DAT_EP_CREATOR_FOR_PSP ep_creator;
 	DAT_PZ_SUPPORT pz_support;
-	DAT_UINT32 optimal_buffer_alignment;			/* bytes */
+	DAT_UINT32 optimal_buffer_alignment; /* bytes */
 	const DAT_BOOLEAN evd_stream_merging_supported[6][6];
 	DAT_BOOLEAN srq_supported;
-	DAT_COUNT srq_watermarks_supported;			/* low and high ones */
+	DAT_COUNT srq_watermarks_supported; /* low and high ones */
 	DAT_BOOLEAN srq_ep_pz_difference_supported;
-	DAT_COUNT srq_info_supported;				/* what dat_srq_query() tells */
-	DAT_COUNT ep_recv_info_supported;			/* what dat_ep_recv_query() tells */
-	DAT_BOOLEAN lmr_sync_req;				/* dat_lmr_sync_rdma_*() needed */
+	DAT_COUNT srq_info_supported;	  /* what dat_srq_query() tells */
+	DAT_COUNT ep_recv_info_supported; /* what dat_ep_recv_query() tells */
+	DAT_BOOLEAN lmr_sync_req;	  /* dat_lmr_sync_rdma_*() needed */
 	DAT_BOOLEAN dto_async_return_guaranteed;
-	DAT_BOOLEAN rdma_write_for_rdma_read_req;		/* read targets need remote write */
+	DAT_BOOLEAN rdma_write_for_rdma_read_req; /* read targets need remote write */
 	DAT_BOOLEAN rdma_read_lmr_rmr_context_exposure;
 	DAT_RMR_SCOPE rmr_scope_supported;
-	DAT_BOOLEAN is_signal_safe;				/* usable in signal handlers */
+	DAT_BOOLEAN is_signal_safe; /* usable in signal handlers */
 	DAT_BOOLEAN ha_supported;
 	DAT_HA_LB ha_loadbalancing;
 	DAT_COUNT num_provider_specific_attr;
 	DAT_NAMED_ATTR *provider_specific_attr;
 };
 
-#define DAT_PROVIDER_FIELD_PROVIDER_NAME			UINT64_C(0x1)
-#define DAT_PROVIDER_FIELD_PROVIDER_VERSION_MAJOR		UINT64_C(0x2)
-#define DAT_PROVIDER_FIELD_PROVIDER_VERSION_MINOR		UINT64_C(0x4)
-#define DAT_PROVIDER_FIELD_DAPL_VERSION_MAJOR			UINT64_C(0x8)
-#define DAT_PROVIDER_FIELD_DAPL_VERSION_MINOR			UINT64_C(0x10)
-#define DAT_PROVIDER_FIELD_LMR_MEM_TYPE_SUPPORTED		UINT64_C(0x20)
-#define DAT_PROVIDER_FIELD_IOV_OWNERSHIP			UINT64_C(0x40)
-#define DAT_PROVIDER_FIELD_DAT_QOS_SUPPORTED			UINT64_C(0x80)
-#define DAT_PROVIDER_FIELD_COMPLETION_FLAGS_SUPPORTED		UINT64_C(0x100)
-#define DAT_PROVIDER_FIELD_IS_THREAD_SAFE			UINT64_C(0x200)
-#define DAT_PROVIDER_FIELD_MAX_PRIVATE_DATA_SIZE		UINT64_C(0x400)
-#define DAT_PROVIDER_FIELD_SUPPORTS_MULTIPATH			UINT64_C(0x800)
-#define DAT_PROVIDER_FIELD_EP_CREATOR				UINT64_C(0x1000)
-#define DAT_PROVIDER_FIELD_PZ_SUPPORT				UINT64_C(0x2000)
-#define DAT_PROVIDER_FIELD_OPTIMAL_BUFFER_ALIGNMENT		UINT64_C(0x4000)
-#define DAT_PROVIDER_FIELD_EVD_STREAM_MERGING_SUPPORTED		UINT64_C(0x8000)
-#define DAT_PROVIDER_FIELD_SRQ_SUPPORTED			UINT64_C(0x10000)
-#define DAT_PROVIDER_FIELD_SRQ_WATERMARKS_SUPPORTED		UINT64_C(0x20000)
-#define DAT_PROVIDER_FIELD_SRQ_EP_PZ_DIFFERENCE_SUPPORTED	UINT64_C(0x40000)
-#define DAT_PROVIDER_FIELD_SRQ_INFO_SUPPORTED			UINT64_C(0x80000)
-#define DAT_PROVIDER_FIELD_EP_RECV_INFO_SUPPORTED		UINT64_C(0x100000)
-#define DAT_PROVIDER_FIELD_LMR_SYNC_REQ				UINT64_C(0x200000)
-#define DAT_PROVIDER_FIELD_DTO_ASYNC_RETURN_GUARANTEED		UINT64_C(0x400000)
-#define DAT_PROVIDER_FIELD_RDMA_WRITE_FOR_RDMA_READ_REQ		UINT64_C(0x800000)
-#define DAT_PROVIDER_FIELD_RDMA_READ_LMR_RMR_CONTEXT_EXPOSURE	UINT64_C(0x1000000)
-#define DAT_PROVIDER_FIELD_RMR_SCOPE_SUPPORTED			UINT64_C(0x2000000)
-#define DAT_PROVIDER_FIELD_IS_SIGNAL_SAFE			UINT64_C(0x4000000)
-#define DAT_PROVIDER_FIELD_HA_SUPPORTED				UINT64_C(0x8000000)
-#define DAT_PROVIDER_FIELD_HA_LB				UINT64_C(0x10000000)
-#define DAT_PROVIDER_FIELD_NUM_PROVIDER_SPECIFIC_ATTR		UINT64_C(0x20000000)
-#define DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR		UINT64_C(0x40000000)
-#define DAT_PROVIDER_FIELD_ALL					UINT64_C(0x7fffffff)
-#define DAT_PROVIDER_FIELD_NONE					UINT64_C(0x0)
+#define DAT_PROVIDER_FIELD_PROVIDER_NAME		      UINT64_C(0x1)
+#define DAT_PROVIDER_FIELD_PROVIDER_VERSION_MAJOR	      UINT64_C(0x2)
+#define DAT_PROVIDER_FIELD_PROVIDER_VERSION_MINOR	      UINT64_C(0x4)
+#define DAT_PROVIDER_FIELD_DAPL_VERSION_MAJOR		      UINT64_C(0x8)
+#define DAT_PROVIDER_FIELD_DAPL_VERSION_MINOR		      UINT64_C(0x10)
+#define DAT_PROVIDER_FIELD_LMR_MEM_TYPE_SUPPORTED	      UINT64_C(0x20)
+#define DAT_PROVIDER_FIELD_IOV_OWNERSHIP		      UINT64_C(0x40)
+#define DAT_PROVIDER_FIELD_DAT_QOS_SUPPORTED		      UINT64_C(0x80)
+#define DAT_PROVIDER_FIELD_COMPLETION_FLAGS_SUPPORTED	      UINT64_C(0x100)
+#define DAT_PROVIDER_FIELD_IS_THREAD_SAFE		      UINT64_C(0x200)
+#define DAT_PROVIDER_FIELD_MAX_PRIVATE_DATA_SIZE	      UINT64_C(0x400)
+#define DAT_PROVIDER_FIELD_SUPPORTS_MULTIPATH		      UINT64_C(0x800)
+#define DAT_PROVIDER_FIELD_EP_CREATOR			      UINT64_C(0x1000)
+#define DAT_PROVIDER_FIELD_PZ_SUPPORT			      UINT64_C(0x2000)
+#define DAT_PROVIDER_FIELD_OPTIMAL_BUFFER_ALIGNMENT	      UINT64_C(0x4000)
+#define DAT_PROVIDER_FIELD_EVD_STREAM_MERGING_SUPPORTED	      UINT64_C(0x8000)
+#define DAT_PROVIDER_FIELD_SRQ_SUPPORTED		      UINT64_C(0x10000)
+#define DAT_PROVIDER_FIELD_SRQ_WATERMARKS_SUPPORTED	      UINT64_C(0x20000)
+#define DAT_PROVIDER_FIELD_SRQ_EP_PZ_DIFFERENCE_SUPPORTED     UINT64_C(0x40000)
+#define DAT_PROVIDER_FIELD_SRQ_INFO_SUPPORTED		      UINT64_C(0x80000)
+#define DAT_PROVIDER_FIELD_EP_RECV_INFO_SUPPORTED	      UINT64_C(0x100000)
+#define DAT_PROVIDER_FIELD_LMR_SYNC_REQ			      UINT64_C(0x200000)
+#define DAT_PROVIDER_FIELD_DTO_ASYNC_RETURN_GUARANTEED	      UINT64_C(0x400000)
+#define DAT_PROVIDER_FIELD_RDMA_WRITE_FOR_RDMA_READ_REQ	      UINT64_C(0x800000)
+#define DAT_PROVIDER_FIELD_RDMA_READ_LMR_RMR_CONTEXT_EXPOSURE UINT64_C(0x1000000)
+#define DAT_PROVIDER_FIELD_RMR_SCOPE_SUPPORTED		      UINT64_C(0x2000000)
+#define DAT_PROVIDER_FIELD_IS_SIGNAL_SAFE		      UINT64_C(0x4000000)
+#define DAT_PROVIDER_FIELD_HA_SUPPORTED			      UINT64_C(0x8000000)
+#define DAT_PROVIDER_FIELD_HA_LB			      UINT64_C(0x10000000)
+#define DAT_PROVIDER_FIELD_NUM_PROVIDER_SPECIFIC_ATTR	      UINT64_C(0x20000000)
+#define DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR	      UINT64_C(0x40000000)
+#define DAT_PROVIDER_FIELD_ALL				      UINT64_C(0x7fffffff)
+#define DAT_PROVIDER_FIELD_NONE				      UINT64_C(0x0)
 
 /* ---- Event dispatcher (EVD) ---- */
 
@@ -238,9 +235,9 @@ typedef DAT_HANDLE DAT_CNO_HANDLE;
 
 struct dat_evd_param {
 	DAT_IA_HANDLE ia_handle;
-	DAT_COUNT evd_qlen;		/* actual length, events */
+	DAT_COUNT evd_qlen; /* actual length, events */
 	DAT_EVD_STATE evd_state;
-	DAT_CNO_HANDLE cno_handle;	/* DAT_HANDLE_NULL without a CNO */
+	DAT_CNO_HANDLE cno_handle; /* DAT_HANDLE_NULL without a CNO */
 	DAT_EVD_FLAGS evd_flags;
 };
 
@@ -324,8 +321,8 @@ typedef struct dat_os_wait_proxy_agent {
 
 typedef enum dat_proxy_type {
 	DAT_PROXY_TYPE_NONE,
-	DAT_PROXY_TYPE_AGENT,	/* an agent is armed */
-	DAT_PROXY_TYPE_FD	/* made by dat_cno_fd_create() */
+	DAT_PROXY_TYPE_AGENT, /* an agent is armed */
+	DAT_PROXY_TYPE_FD     /* made by dat_cno_fd_create() */
 } DAT_PROXY_TYPE;
 
 typedef struct dat_cno_param {
@@ -403,8 +400,8 @@ DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle);
 typedef char (*DAT_LMR_COOKIE)[DAT_LMR_COOKIE_SIZE];
 
 typedef struct dat_shared_memory {
-	DAT_PVOID virtual_address;		/* where this process has it mapped */
-	DAT_LMR_COOKIE shared_memory_id;	/* what the sharing processes agreed on */
+	DAT_PVOID virtual_address;	 /* where this process has it mapped */
+	DAT_LMR_COOKIE shared_memory_id; /* what the sharing processes agreed on */
 } DAT_SHARED_MEMORY;
 
 typedef union dat_region_description {
@@ -417,13 +414,13 @@ struct dat_lmr_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region_desc;
-	DAT_VLEN length;		/* bytes */
+	DAT_VLEN length; /* bytes */
 	DAT_PZ_HANDLE pz_handle;
 	DAT_MEM_PRIV_FLAGS mem_priv;
 	DAT_VA_TYPE va_type;
-	DAT_LMR_CONTEXT lmr_context;	/* for local posts */
-	DAT_RMR_CONTEXT rmr_context;	/* for the peer; 0: no remote privileges */
-	DAT_VLEN registered_size;	/* bytes */
+	DAT_LMR_CONTEXT lmr_context; /* for local posts */
+	DAT_RMR_CONTEXT rmr_context; /* for the peer; 0: no remote privileges */
+	DAT_VLEN registered_size;    /* bytes */
 	DAT_VADDR registered_address;
 };
 

@@ -28,23 +28,18 @@ typedef DAT_RETURN (*DAT_EVD_CLEAR_UNWAITABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
 #define DAT_EVD_CREATE(ia, qlen, cno, flags, handle) \
 	DAT_HANDLE_TO_PROVIDER(ia)->evd_create_func(ia, qlen, cno, flags, handle)
 
-#define DAT_EVD_ENABLE(evd) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_enable_func(evd)
+#define DAT_EVD_ENABLE(evd) DAT_HANDLE_TO_PROVIDER(evd)->evd_enable_func(evd)
 
 #define DAT_EVD_WAIT(evd, timeout, threshold, event, nmore) \
 	DAT_HANDLE_TO_PROVIDER(evd)->evd_wait_func(evd, timeout, threshold, event, nmore)
 
-#define DAT_EVD_DISABLE(evd) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_disable_func(evd)
+#define DAT_EVD_DISABLE(evd) DAT_HANDLE_TO_PROVIDER(evd)->evd_disable_func(evd)
 
-#define DAT_EVD_SET_UNWAITABLE(evd) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_set_unwaitable_func(evd)
+#define DAT_EVD_SET_UNWAITABLE(evd) DAT_HANDLE_TO_PROVIDER(evd)->evd_set_unwaitable_func(evd)
 
-#define DAT_EVD_CLEAR_UNWAITABLE(evd) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_clear_unwaitable_func(evd)
+#define DAT_EVD_CLEAR_UNWAITABLE(evd) DAT_HANDLE_TO_PROVIDER(evd)->evd_clear_unwaitable_func(evd)
 
-#define DAT_EVD_MODIFY_CNO(evd, cno) \
-	DAT_HANDLE_TO_PROVIDER(evd)->evd_modify_cno_func(evd, cno)
+#define DAT_EVD_MODIFY_CNO(evd, cno) DAT_HANDLE_TO_PROVIDER(evd)->evd_modify_cno_func(evd, cno)
 
 /* ---- Consumer notification object (CNO) ---- */
 
@@ -68,14 +63,11 @@ typedef DAT_RETURN (*DAT_CNO_FREE_FUNC)(DAT_CNO_HANDLE cno_handle);
 typedef DAT_RETURN (*DAT_CNO_WAIT_FUNC)(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout,
 					DAT_EVD_HANDLE *evd_handle);
 
-#define DAT_CNO_CREATE(ia, proxy, cno) \
-	DAT_HANDLE_TO_PROVIDER(ia)->cno_create_func(ia, proxy, cno)
+#define DAT_CNO_CREATE(ia, proxy, cno) DAT_HANDLE_TO_PROVIDER(ia)->cno_create_func(ia, proxy, cno)
 
-#define DAT_CNO_FD_CREATE(ia, fd, cno) \
-	DAT_HANDLE_TO_PROVIDER(ia)->cno_fd_create_func(ia, fd, cno)
+#define DAT_CNO_FD_CREATE(ia, fd, cno) DAT_HANDLE_TO_PROVIDER(ia)->cno_fd_create_func(ia, fd, cno)
 
-#define DAT_CNO_TRIGGER(cno, evd) \
-	DAT_HANDLE_TO_PROVIDER(cno)->cno_trigger_func(cno, evd)
+#define DAT_CNO_TRIGGER(cno, evd) DAT_HANDLE_TO_PROVIDER(cno)->cno_trigger_func(cno, evd)
 
 #define DAT_CNO_MODIFY_AGENT(cno, proxy) \
 	DAT_HANDLE_TO_PROVIDER(cno)->cno_modify_agent_func(cno, proxy)
@@ -83,8 +75,7 @@ typedef DAT_RETURN (*DAT_CNO_WAIT_FUNC)(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT t
 #define DAT_CNO_QUERY(cno, mask, param) \
 	DAT_HANDLE_TO_PROVIDER(cno)->cno_query_func(cno, mask, param)
 
-#define DAT_CNO_FREE(cno) \
-	DAT_HANDLE_TO_PROVIDER(cno)->cno_free_func(cno)
+#define DAT_CNO_FREE(cno) DAT_HANDLE_TO_PROVIDER(cno)->cno_free_func(cno)
 
 #define DAT_CNO_WAIT(cno, timeout, evd) \
 	DAT_HANDLE_TO_PROVIDER(cno)->cno_wait_func(cno, timeout, evd)
@@ -103,10 +94,11 @@ typedef DAT_RETURN (*DAT_LMR_QUERY_FUNC)(DAT_LMR_HANDLE lmr_handle,
 					 DAT_LMR_PARAM_MASK lmr_param_mask,
 					 DAT_LMR_PARAM *lmr_param);
 
-#define DAT_LMR_CREATE(ia, mem_type, reg_desc, len, pz, priv, va_type, lmr, lmr_context, \
-		rmr_context, reg_len, reg_addr) \
-	DAT_HANDLE_TO_PROVIDER(ia)->lmr_create_func(ia, mem_type, reg_desc, len, pz, priv, \
-		va_type, lmr, lmr_context, rmr_context, reg_len, reg_addr)
+#define DAT_LMR_CREATE(ia, mem_type, reg_desc, len, pz, priv, va_type, lmr, lmr_context,    \
+		       rmr_context, reg_len, reg_addr)                                      \
+	DAT_HANDLE_TO_PROVIDER(ia)->lmr_create_func(ia, mem_type, reg_desc, len, pz, priv,  \
+						    va_type, lmr, lmr_context, rmr_context, \
+						    reg_len, reg_addr)
 
 /* ---- The provider ---- */
 
@@ -118,7 +110,7 @@ typedef DAT_RETURN (*DAT_LMR_QUERY_FUNC)(DAT_LMR_HANDLE lmr_handle,
  */
 struct dat_provider {
 	const char *device_name; /* the IA name */
-	DAT_PVOID extension; /* the provider's own */
+	DAT_PVOID extension;	 /* the provider's own */
 
 	DAT_IA_OPEN_FUNC ia_open_func;
 	DAT_IA_QUERY_FUNC ia_query_func;
