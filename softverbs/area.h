@@ -61,8 +61,8 @@ struct area {
 	struct sv_channel *cq_channel[SV_CQS]; /* by CQ index */
 	pthread_rwlock_t serve_lock; /* read: copying for a peer. Written by who withdraws a key, to
 					wait for those */
-	pthread_mutex_t
-		mw_lock; /* guards all windows' bindings; taken after an SQ's or a CQ's lock */
+	/* guards all windows' bindings; taken after an SQ's or a CQ's lock */
+	pthread_mutex_t mw_lock;
 	struct sv_mw *mw[SV_REGIONS]; /* by number */
 	struct mail mail;
 	_Atomic(uint64_t) waiting[SV_WORDS(SV_QPS)]; /* QPs with sends that wait for something */

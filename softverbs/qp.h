@@ -53,8 +53,8 @@ struct sv_sq {
 	bool gone;	/* the peer's process died during it */
 	bool engines;	/* nobody polls, so it seems: the engines have to go on with exec */
 	struct sv_done *done;
-	struct ibv_send_wr
-		*held; /* copies of what waits; by slot, as are their SGEs and inline data */
+	/* copies of what waits; by slot, as are their SGEs and inline data */
+	struct ibv_send_wr *held;
 	struct ibv_sge *held_sge;
 	uint8_t *held_inline;
 	bool written;		   /* the data of exec, a write with immediate, is there already */
@@ -110,16 +110,16 @@ struct sv_serve { /* the same from the other side */
 };
 
 struct sv_rx { /* guarded by the receive CQ's lock */
-	_Atomic(uint32_t)
-		head; /* next message to hand out; of an own queue also the entries given back */
+	/* next message to hand out; of an own queue also the entries given back */
+	_Atomic(uint32_t) head;
 	uint32_t mask, shift;
 	uint32_t eager_cons;
 	bool tails;		    /* the last message had one */
 	uint32_t sent, in_a_row;    /* sq_ready as seen last, and messages since then */
 	struct landing *landing;    /* by slot */
 	_Atomic(uint32_t) *arrival; /* lap:16 | slot:16 in order of arrival; NULL: no SRQ */
-	_Atomic(bool)
-		flush;	/* no further message can come: what is posted completes with an error */
+	/* no further message can come: what is posted completes with an error */
+	_Atomic(bool) flush;
 	bool datagrams; /* messages come otherwise: see ud.h */
 	uint8_t *eager;
 	uint32_t eager_size;

@@ -76,8 +76,8 @@ enum region_type {
 #define REGION_LOCAL (1u << 31) /* may be named in SGEs; windows may not */
 
 struct ro_region { /* of key index:16 | generation:8 | consumer's own:8 */
-	_Atomic(uint32_t)
-		key; /* 0: none. What peers read is constant from its publication until quiesced */
+	/* 0: none. What peers read is constant from its publication until quiesced */
+	_Atomic(uint32_t) key;
 	uint32_t type;
 	uint32_t access; /* IBV_ACCESS_*, REGION_LOCAL */
 	uint32_t pd;
@@ -106,8 +106,8 @@ struct ro_qp {
 	uint64_t post, sge;	   /* offsets in the read-only area */
 	uint64_t landing, arrival; /* offsets in the written area */
 	uint64_t eager;
-	_Atomic(uint64_t)
-		bounce; /* offset of its struct rw_bounce; 0 until the initiator asks for one */
+	/* offset of its struct rw_bounce; 0 until the initiator asks for one */
+	_Atomic(uint64_t) bounce;
 	uint64_t unused2[4];
 };
 
@@ -134,8 +134,8 @@ struct ro_srq {
 };
 
 struct rw_qp {
-	_Atomic(uint32_t)
-		busy; /* this line: the connected initiator's. Odd: it is reading or writing here */
+	/* this line: the connected initiator's. Odd: it is reading or writing here */
+	_Atomic(uint32_t) busy;
 	_Atomic(uint32_t) seq;	      /* messages placed; written with an open window only */
 	_Atomic(uint32_t) eager_prod; /* bytes of the eager ring used, free-running */
 	_Atomic(uint32_t) intent;     /* claim + 1 that it is taking from the SRQ; 0: none */
@@ -221,8 +221,8 @@ enum landing_where {
 };
 
 struct landing { /* one line: a message that fits costs one transfer between caches */
-	_Atomic(uint64_t)
-		head; /* byte_len:32 | message number + 1:32, with which the rest is there */
+	/* byte_len:32 | message number + 1:32, with which the rest is there */
+	_Atomic(uint64_t) head;
 	_Atomic(uint64_t) what; /* immediate or key:32 | where:8 | op:8 */
 	union {
 		uint8_t data[SV_LAND];
@@ -264,8 +264,8 @@ enum bounce_kind {
 };
 
 struct rw_bounce_ask { /* written by the initiator */
-	_Atomic(uint32_t)
-		number; /* of the request, its part is number % BOUNCE_PARTS; the rest is there */
+	/* of the request, its part is number % BOUNCE_PARTS; the rest is there */
+	_Atomic(uint32_t) number;
 	_Atomic(uint32_t) kind;
 	_Atomic(uint32_t) key;
 	_Atomic(uint32_t) length;
@@ -276,8 +276,8 @@ struct rw_bounce_ask { /* written by the initiator */
 
 struct rw_bounce_answer { /* written by the owner */
 	_Atomic(uint32_t) number;
-	_Atomic(uint32_t)
-		status; /* enum ibv_wc_status for the initiator; GENERAL_ERR: a page is not there */
+	/* enum ibv_wc_status for the initiator; GENERAL_ERR: a page is not there */
+	_Atomic(uint32_t) status;
 	_Atomic(uint64_t) old; /* of an atomic operation */
 	uint64_t unused[6];
 };

@@ -41,8 +41,8 @@ static inline void fetch_to_write(const void *p)
 struct sv_pd {
 	struct ibv_pd ibv; /* handle: the number that regions and QPs are compared by; unique in the
 			      process, not 0 */
-	atomic_uint
-		users; /* MRs, QPs, SRQs, windows, address handles: must be 0 for ibv_dealloc_pd */
+	/* MRs, QPs, SRQs, windows, address handles: must be 0 for ibv_dealloc_pd */
+	atomic_uint users;
 };
 
 struct sv_mr {

@@ -9,8 +9,8 @@
 struct remote {
 	pid_t pid;
 	int fd;
-	struct side
-		side; /* as an address: qp->qp_num, buffer and mr->rkey are those of the process */
+	/* as an address: qp->qp_num, buffer and mr->rkey are those of the process */
+	struct side side;
 	struct ibv_qp qp;
 	struct ibv_mr mr;
 };
