@@ -171,6 +171,6 @@ demo: all
 clean:
 	rm -rf build
 
-include bench/bench.mk test/test.mk test/vm/vm.mk packaging/install.mk
+include bench/bench.mk test/test.mk test/long.mk test/vm/vm.mk packaging/install.mk
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -88,12 +88,12 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	if (!context_is_ours(ibv->context))
 		return ENODEV;
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	if (cq->total) {
-		lock_give(&cq->lock);
+		lock_release(&cq->lock);
 		return EBUSY;
 	}
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 	pthread_mutex_lock(&area->table_lock);
 	area->cq[cq->index] = NULL;
 	while (cq->pins)
@@ -138,7 +138,7 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		return ENODEV;
 	if (cqe <= 0 || cqe > SV_MAX_CQE)
 		return EINVAL;
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	if (cq_count_locked(cq) > (uint64_t)cqe) {
 		err = EINVAL;
 	} else {
@@ -146,7 +146,7 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		atomic_store_explicit(&cq->ro->cqe, (uint32_t)cqe, memory_order_relaxed);
 		cq_set_tight_locked(cq);
 	}
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 	return err;
 }
 
@@ -210,15 +210,15 @@ int cq_attach(struct sv_cq *cq, struct sv_qp *qp, unsigned roles)
 	uint32_t mode;
 	bool changed;
 
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	mode = atomic_load_explicit(&cq->rw->mode, memory_order_relaxed);
 	if (!cq->many.ready && cq->count == CQ_HOT) {
-		lock_give(&cq->lock);
+		lock_release(&cq->lock);
 		if (many_make(&many)) {
 			many_free(&many);
 			return ENOMEM;
 		}
-		lock_take(&cq->lock);
+		lock_acquire(&cq->lock);
 		if (!cq->many.ready) {
 			cq_go_many_locked(cq, &many);
 			many = (struct cq_many){ 0 };
@@ -232,7 +232,7 @@ int cq_attach(struct sv_cq *cq, struct sv_qp *qp, unsigned roles)
 	cq->demand += member_demand(qp, roles);
 	cq_set_tight_locked(cq);
 	changed = atomic_load_explicit(&cq->rw->mode, memory_order_relaxed) != mode;
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 	many_free(&many);
 	if (changed)
 		area_barrier(); /* nobody's message goes by the new mode */
@@ -244,7 +244,7 @@ void cq_detach(struct sv_cq *cq, struct sv_qp *qp)
 	uint64_t bit = 1ull << qp->index % 64;
 	unsigned roles = 0;
 
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	if (cq->many.ready) {
 		roles = cq->many.members[qp->index].roles;
 		cq->many.members[qp->index] = (struct cq_member){ 0 };
@@ -265,7 +265,7 @@ void cq_detach(struct sv_cq *cq, struct sv_qp *qp)
 		cq->demand -= member_demand(qp, roles);
 		cq_set_tight_locked(cq);
 	}
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 }
 
 /* ---- overrun ---- */
@@ -305,9 +305,9 @@ void cq_attend(struct sv_cq *cq)
 		channel_wake(peer_self(), cq->index);
 	if (!atomic_exchange_explicit(&cq->rw->overflow, 0, memory_order_acquire))
 		return;
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	/* the count is the senders' guess, of whom one may be mad: others share this CQ */
 	if (cq->demand > (uint64_t)cq->ibv.cqe && cq_count_locked(cq) > (uint64_t)cq->ibv.cqe)
 		cq_break_locked(cq);
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 }

@@ -94,7 +94,7 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
 		return ENODEV;
 	if (!ibv->channel)
 		return 0;
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	arm = atomic_load_explicit(&cq->rw->arm, memory_order_relaxed);
 	while (arm & ARM_TYPE && (arm & ARM_TYPE) < want)
 		if (atomic_compare_exchange_weak_explicit(&cq->rw->arm, &arm,
@@ -110,7 +110,7 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
 		atomic_store_explicit(&cq->rw->arm, cq->arm_round << 2 | want,
 				      memory_order_relaxed);
 	}
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 	fence_full(); /* whoever completes publishes, then looks at `arm`; the caller polls next */
 	return 0;
 }
@@ -119,11 +119,11 @@ bool cq_take_event(struct sv_cq *cq)
 {
 	bool taken;
 
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	event_count_locked(cq);
 	taken = cq->fired != cq->consumed;
 	cq->consumed += taken;
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 	return taken;
 }
 
@@ -131,12 +131,12 @@ bool cq_take_repair(struct sv_cq *cq)
 {
 	bool taken;
 
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	taken = cq->repair;
 	cq->repair = false;
 	cq->consumed += taken;
 	cq->fired += taken;
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 	return taken;
 }
 
@@ -150,11 +150,11 @@ void cq_peer_gone(struct sv_cq *cq)
 
 	if (!cq->ibv.channel)
 		return;
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	event_count_locked(cq);
 	due = cq->fired != cq->consumed;
 	cq->repair |= due;
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 	if (due)
 		channel_wake(peer_self(), cq->index);
 }

@@ -146,7 +146,7 @@ static void progress_locked(struct sv_cq *cq)
 			sq_run_locked(qp);
 			sq_tell_locked(qp);
 		}
-		lock_give(&qp->sq.lock);
+		lock_release(&qp->sq.lock);
 	}
 }
 
@@ -208,7 +208,7 @@ int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 
 	if (unlikely(!*cq->alive))
 		return -ENODEV;
-	lock_take(&cq->lock);
+	lock_acquire(&cq->lock);
 	if (likely(!cq->broken))
 		n = merge_locked(cq, count, wc);
 	else
@@ -220,7 +220,7 @@ int cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 		if (!cq->broken)
 			n = merge_locked(cq, count, wc);
 	}
-	lock_give(&cq->lock);
+	lock_release(&cq->lock);
 	return n;
 }
 

@@ -188,11 +188,11 @@ static void qp_peer_gone(struct sv_qp *qp, void *arg)
 	}
 	if (atomic_load_explicit(&qp->peer, memory_order_acquire) != arg)
 		return;
-	lock_take(&qp->sq.lock);
+	lock_acquire(&qp->sq.lock);
 	tx_unbind_locked(qp); /* from now on nobody answers */
 	sq_run_locked(qp);
 	sq_tell_locked(qp);
-	lock_give(&qp->sq.lock);
+	lock_release(&qp->sq.lock);
 	if (qp->srq)
 		srq_recover(qp->srq);
 	cq_look(qp->recv_cq->index, cq_peer_gone);

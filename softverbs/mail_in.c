@@ -161,9 +161,9 @@ void mail_read(const struct sv_qp *qp, uint32_t want)
 	const struct reading reading = { .qp = qp, .want = want };
 	struct mail *mail = &area_own()->mail;
 
-	lock_take(&mail->lock);
+	lock_acquire(&mail->lock);
 	read_locked(&reading);
-	lock_give(&mail->lock);
+	lock_release(&mail->lock);
 }
 
 void mail_attend(void)
@@ -175,9 +175,9 @@ void mail_attend(void)
 	if (!atomic_load_explicit(&area->rw->mail.urgent, memory_order_relaxed) ||
 	    !atomic_exchange_explicit(&area->rw->mail.urgent, 0, memory_order_acquire))
 		return;
-	lock_take(&area->mail.lock);
+	lock_acquire(&area->mail.lock);
 	read_locked(&all);
-	lock_give(&area->mail.lock);
+	lock_release(&area->mail.lock);
 }
 
 /* ---- processes ---- */
@@ -198,23 +198,23 @@ void mail_peer_ready(struct sv_peer *peer)
 	uint64_t taken =
 		atomic_load_explicit(&area->ro->inbox[peer->slot].taken, memory_order_relaxed);
 
-	lock_take(&area->mail.lock);
+	lock_acquire(&area->mail.lock);
 	peer->inbox_taken = taken >> 32 == mail_tag(peer->nonce) ? (uint32_t)taken : 0;
 	area->mail.from[peer->slot] = peer;
 	peer_read_all_locked(peer);
-	lock_give(&area->mail.lock);
+	lock_release(&area->mail.lock);
 }
 
 void mail_peer_gone(struct sv_peer *peer)
 {
 	struct area *area = area_own();
 
-	lock_take(&area->mail.lock);
+	lock_acquire(&area->mail.lock);
 	if (area->mail.from[peer->slot] == peer) {
 		peer_read_all_locked(peer);
 		area->mail.from[peer->slot] = NULL;
 	}
-	lock_give(&area->mail.lock);
+	lock_release(&area->mail.lock);
 }
 
 /* Nobody else knows it any more. */
@@ -222,9 +222,9 @@ void mail_peer_free(struct sv_peer *peer)
 {
 	struct area *area = area_own();
 
-	lock_take(&area->mail.lock);
+	lock_acquire(&area->mail.lock);
 	if (area->mail.from[peer->slot] == peer)
 		area->mail.from[peer->slot] = NULL;
-	lock_give(&area->mail.lock);
+	lock_release(&area->mail.lock);
 	heap_give(HEAP_RO, peer->outbox.ring, peer->outbox.size);
 }

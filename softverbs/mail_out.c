@@ -168,9 +168,9 @@ void mail_post(struct sv_peer *peer, const struct mail_record *head, const struc
 
 	if (cq == SV_CQS)
 		return;
-	lock_take(&peer->outbox.lock);
+	lock_acquire(&peer->outbox.lock);
 	posted = post_locked(peer, head, iov, count);
-	lock_give(&peer->outbox.lock);
+	lock_release(&peer->outbox.lock);
 	if (!posted)
 		return;
 	fence_full();

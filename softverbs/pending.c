@@ -198,7 +198,7 @@ static void take_fire(struct sv_timer *timer)
 static bool sq_take(struct sv_qp *qp)
 {
 	if (!engine_is_self()) {
-		lock_take(&qp->sq.lock);
+		lock_acquire(&qp->sq.lock);
 		return true;
 	}
 	if (lock_try(&qp->sq.lock))
@@ -213,16 +213,16 @@ void sq_run(struct sv_qp *qp)
 		return;
 	sq_run_locked(qp);
 	sq_tell_locked(qp);
-	lock_give(&qp->sq.lock);
+	lock_release(&qp->sq.lock);
 }
 
 void sq_unreachable(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
 
-	lock_take(&sq->lock);
+	lock_acquire(&sq->lock);
 	if (sq->exec == sq->head || sq->wait != SQ_LINKING) {
-		lock_give(&sq->lock);
+		lock_release(&sq->lock);
 		return;
 	}
 	if (sq->service != SERVICE_RC) { /* nobody waits for an answer: it is lost */
@@ -233,5 +233,5 @@ void sq_unreachable(struct sv_qp *qp)
 		wait_begin(qp, SQ_SILENT, clock_now());
 		wait_arm_timer(qp, SQ_SILENT, clock_now());
 	}
-	lock_give(&sq->lock);
+	lock_release(&sq->lock);
 }

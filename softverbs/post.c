@@ -180,7 +180,7 @@ static void sq_retire_locked(struct sv_qp *qp)
 	atomic_store_explicit(&qp->sq_ready, ready, memory_order_relaxed);
 	atomic_store_explicit(&qp->sq_polled, polled, memory_order_relaxed);
 	sq->polled_seen = polled;
-	lock_give(&qp->send_cq->lock);
+	lock_release(&qp->send_cq->lock);
 }
 
 static int post_any_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
@@ -239,7 +239,7 @@ int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 		*bad = wr;
 		return ENODEV;
 	}
-	lock_take(&qp->sq.lock);
+	lock_acquire(&qp->sq.lock);
 	for (; wr; wr = wr->next) {
 		err = post_one_locked(qp, wr);
 		if (unlikely(err)) {
@@ -248,7 +248,7 @@ int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 		}
 	}
 	tell_locked(qp);
-	lock_give(&qp->sq.lock);
+	lock_release(&qp->sq.lock);
 	return err;
 }
 
@@ -277,11 +277,11 @@ int qp_post_batch(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t count
 
 	if (!*qp->alive)
 		return ENODEV;
-	lock_take(&qp->sq.lock);
+	lock_acquire(&qp->sq.lock);
 	err = batch_check_locked(qp, wr, count);
 	for (uint32_t i = 0; i < count && !err; i++)
 		err = post_one_locked(qp, &wr[i]);
 	sq_tell_locked(qp);
-	lock_give(&qp->sq.lock);
+	lock_release(&qp->sq.lock);
 	return err;
 }

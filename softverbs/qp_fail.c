@@ -62,10 +62,10 @@ bool qp_quiesce(struct sv_qp *qp)
 /* Nobody places messages any more: what is posted can be flushed. */
 static void qp_flush_locked(struct sv_qp *qp)
 {
-	lock_take(&qp->sq.lock);
+	lock_acquire(&qp->sq.lock);
 	sq_flush_locked(qp);
 	sq_tell_locked(qp);
-	lock_give(&qp->sq.lock);
+	lock_release(&qp->sq.lock);
 
 	atomic_store_explicit(&qp->unsettled, false, memory_order_relaxed);
 	/* release: the last message was published before; polls that see this find it first */

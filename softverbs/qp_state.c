@@ -79,19 +79,19 @@ static void rx_clear(struct sv_qp *qp)
 {
 	struct sv_rx *rx = &qp->rx;
 
-	lock_take(&qp->recv_cq->lock);
+	lock_acquire(&qp->recv_cq->lock);
 	if (rx->arrival) {
 		arrivals_drop_locked(qp);
 	} else if (!qp->srq) {
-		lock_take(&qp->rq.lock);
+		lock_acquire(&qp->rq.lock);
 		if (qp->rq.posted)
 			wq_reset(&qp->rq);
-		lock_give(&qp->rq.lock);
+		lock_release(&qp->rq.lock);
 	}
 	atomic_store_explicit(&rx->head, 0, memory_order_relaxed);
 	atomic_store_explicit(&rx->flush, false, memory_order_relaxed);
 	rx->eager_cons = 0;
-	lock_give(&qp->recv_cq->lock);
+	lock_release(&qp->recv_cq->lock);
 	if (rx->eager && !qp->lost)
 		heap_give(HEAP_RW, rx->eager, rx->eager_size);
 	rx->eager = NULL;
@@ -112,8 +112,8 @@ static void sq_clear(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
 
-	lock_take(&qp->send_cq->lock);
-	lock_take(&sq->lock);
+	lock_acquire(&qp->send_cq->lock);
+	lock_acquire(&sq->lock);
 	sq_drop_locked(qp);
 	tx_unbind_locked(qp);
 	sq->head = sq->exec = sq->polled_seen = 0;
@@ -121,8 +121,8 @@ static void sq_clear(struct sv_qp *qp)
 	sq->written = sq->engines = sq->gone = false;
 	atomic_store_explicit(&qp->sq_ready, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->sq_polled, 0, memory_order_relaxed);
-	lock_give(&sq->lock);
-	lock_give(&qp->send_cq->lock);
+	lock_release(&sq->lock);
+	lock_release(&qp->send_cq->lock);
 }
 
 void qp_clear_locked(struct sv_qp *qp)

@@ -67,7 +67,7 @@ static __attribute__((noinline)) int post_list(struct sv_qp *qp, struct ibv_recv
 	uint32_t count = 0;
 	int err = 0;
 
-	lock_take(&qp->rq.lock);
+	lock_acquire(&qp->rq.lock);
 	for (; wr; wr = wr->next) {
 		err = post_one_locked(qp, wr);
 		if (err) {
@@ -76,7 +76,7 @@ static __attribute__((noinline)) int post_list(struct sv_qp *qp, struct ibv_recv
 		}
 		count++;
 	}
-	lock_give(&qp->rq.lock);
+	lock_release(&qp->rq.lock);
 	tell_of_receives(qp, count);
 	return err;
 }
@@ -92,9 +92,9 @@ int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	}
 	if (unlikely(!wr || wr->next))
 		return post_list(qp, wr, bad);
-	lock_take(&qp->rq.lock);
+	lock_acquire(&qp->rq.lock);
 	err = post_one_locked(qp, wr);
-	lock_give(&qp->rq.lock);
+	lock_release(&qp->rq.lock);
 	tell_of_receives(qp, !err);
 	if (unlikely(err))
 		*bad = wr;

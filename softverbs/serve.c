@@ -79,12 +79,12 @@ static enum ibv_wc_status serve_receive(struct sv_qp *qp, const struct request *
 	bool sound;
 	int count;
 
-	lock_take(&wq->lock);
+	lock_acquire(&wq->lock);
 	sound = r->key <= wq->mask;
 	count = sound ? region_ranges(wq->regions, &wq->sge[(uint64_t)r->key * wq->max_sge],
 				      wq->max_sge, wq->pd, r->addr, r->length, ranges)
 		      : 0;
-	lock_give(&wq->lock);
+	lock_release(&wq->lock);
 	if (!sound)
 		return IBV_WC_GENERAL_ERR;
 	if (count < 0)

@@ -180,7 +180,7 @@ int srq_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 		*bad = wr;
 		return ENODEV;
 	}
-	lock_take(&srq->wq.lock);
+	lock_acquire(&srq->wq.lock);
 	for (; wr; wr = wr->next) {
 		err = post_one_locked(srq, wr);
 		if (unlikely(err)) {
@@ -189,7 +189,7 @@ int srq_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 		}
 	}
 	atomic_store_explicit(&srq->ro->posted, srq->wq.posted, memory_order_relaxed);
-	lock_give(&srq->wq.lock);
+	lock_release(&srq->wq.lock);
 	fence_light(area_own()->expedited); /* who waits has the barrier, see tx_ask */
 	if (unlikely(atomic_load_explicit(&srq->rw->wait, memory_order_relaxed)))
 		srq_wake_initiators(srq);
@@ -255,13 +255,13 @@ void srq_attend(struct sv_srq *srq)
 {
 	bool fire;
 
-	lock_take(&srq->wq.lock);
+	lock_acquire(&srq->wq.lock);
 	fire = atomic_load_explicit(&srq->ro->limit, memory_order_relaxed) &&
 	       atomic_load_explicit(&srq->rw->limit_round, memory_order_relaxed) ==
 		       srq->limit_round;
 	if (fire)
 		atomic_store_explicit(&srq->ro->limit, 0, memory_order_relaxed);
-	lock_give(&srq->wq.lock);
+	lock_release(&srq->wq.lock);
 	if (fire)
 		async_post_srq(&srq->ibv, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
@@ -295,19 +295,19 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 		return ENODEV;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
-	lock_take(&srq->wq.lock);
+	lock_acquire(&srq->wq.lock);
 	err = modify_check_locked(srq, attr, mask);
-	lock_give(&srq->wq.lock);
+	lock_release(&srq->wq.lock);
 	if (!err && mask & IBV_SRQ_MAX_WR)
 		err = srq_grow(srq, attr->max_wr);
 	if (err || !(mask & IBV_SRQ_LIMIT))
 		return err;
-	lock_take(&srq->wq.lock);
+	lock_acquire(&srq->wq.lock);
 	srq->limit_round++;
 	atomic_store_explicit(&srq->ro->limit_round, srq->limit_round, memory_order_relaxed);
 	atomic_store_explicit(&srq->ro->limit, attr->srq_limit,
 			      memory_order_release); /* release: its round first */
-	lock_give(&srq->wq.lock);
+	lock_release(&srq->wq.lock);
 	return 0;
 }
 
@@ -317,9 +317,9 @@ int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 
 	if (!context_is_ours(ibv->context))
 		return ENODEV;
-	lock_take(&srq->wq.lock);
+	lock_acquire(&srq->wq.lock);
 	attr->max_wr = srq->wq.limit;
-	lock_give(&srq->wq.lock);
+	lock_release(&srq->wq.lock);
 	attr->max_sge = srq->wq.max_sge;
 	attr->srq_limit = atomic_load_explicit(&srq->ro->limit, memory_order_relaxed);
 	return 0;

@@ -19,11 +19,11 @@ static void look_posted(struct sv_srq *srq, bool *seen)
 	struct sv_wq *wq = &srq->wq;
 	uint32_t claim;
 
-	lock_take(&wq->lock);
+	lock_acquire(&wq->lock);
 	for (claim = atomic_load_explicit(&srq->rw->claim, memory_order_acquire);
 	     claim != wq->posted && wq->posted - claim <= wq->mask + 1; claim++)
 		seen[post_slot(wq_entry(wq, claim)) & wq->mask] = true;
-	lock_give(&wq->lock);
+	lock_release(&wq->lock);
 }
 
 /* False: a living sender is just taking a slot; which one is not written down yet. */
@@ -56,7 +56,7 @@ static void look_arrived(struct sv_srq *srq, bool *seen)
 		uint32_t head, arrival;
 
 		/* also waits for a poll that has taken a slot and not yet given it back */
-		lock_take(&qp->recv_cq->lock);
+		lock_acquire(&qp->recv_cq->lock);
 		head = atomic_load_explicit(&rx->head, memory_order_relaxed);
 		for (uint32_t i = 0; rx->arrival && i <= rx->mask; i++, head++) {
 			/* acquire: as polls do */
@@ -66,13 +66,13 @@ static void look_arrived(struct sv_srq *srq, bool *seen)
 				break;
 			seen[arrival & 0xffff & rx->mask] = true;
 		}
-		lock_give(&qp->recv_cq->lock);
+		lock_release(&qp->recv_cq->lock);
 	}
 }
 
 static void look_free(struct sv_srq *srq, bool *seen)
 {
-	lock_take(&srq->wq.lock);
+	lock_acquire(&srq->wq.lock);
 	for (uint32_t i = 0, n = srq->free_head; i <= srq->wq.mask; i++, n++) {
 		uint32_t entry =
 			atomic_load_explicit(&srq->free[n & srq->wq.mask], memory_order_acquire);
@@ -80,7 +80,7 @@ static void look_free(struct sv_srq *srq, bool *seen)
 		if (entry >> 16 == (ring_lap(n, srq->wq.shift) & 0xffff))
 			seen[entry & 0xffff & srq->wq.mask] = true;
 	}
-	lock_give(&srq->wq.lock);
+	lock_release(&srq->wq.lock);
 }
 
 static void slot_post_again(struct sv_srq *srq, uint32_t slot)
@@ -92,11 +92,11 @@ static void slot_post_again(struct sv_srq *srq, uint32_t slot)
 		.sg_list = &wq->sge[(uint64_t)slot * wq->max_sge],
 	};
 
-	lock_take(&wq->lock);
+	lock_acquire(&wq->lock);
 	atomic_fetch_add_explicit(&srq->round[slot], 1, memory_order_relaxed);
 	wq_put_locked(wq, wq->posted, slot, &wr);
 	atomic_store_explicit(&srq->ro->posted, wq->posted, memory_order_relaxed);
-	lock_give(&wq->lock);
+	lock_release(&wq->lock);
 	log_at(LOG_NOTE,
 	       "softverbs: srq %u: a receive that a dead process had taken is posted again",
 	       srq->index);

@@ -205,9 +205,9 @@ static void rings_exchange(struct resize *r)
 
 	pthread_mutex_lock(&srq->lock);
 	for (i = 0; i < r->cqs; i++)
-		lock_take(&r->cq[i]->lock);
-	lock_take(&area_own()->mail.lock);
-	lock_take(&srq->wq.lock);
+		lock_acquire(&r->cq[i]->lock);
+	lock_acquire(&area_own()->mail.lock);
+	lock_acquire(&srq->wq.lock);
 	posted_move(&srq->wq, &r->wq, atomic_load_explicit(&srq->rw->claim, memory_order_relaxed));
 	free_move(srq, r);
 	for (i = 0; i < r->qps; i++)
@@ -220,10 +220,10 @@ static void rings_exchange(struct resize *r)
 	srq->missing = NULL;
 	for (i = 0; i < r->qps; i++)
 		qp_exchange(r, &r->qp[i]);
-	lock_give(&srq->wq.lock);
-	lock_give(&area_own()->mail.lock);
+	lock_release(&srq->wq.lock);
+	lock_release(&area_own()->mail.lock);
 	for (i = 0; i < r->cqs; i++)
-		lock_give(&r->cq[i]->lock);
+		lock_release(&r->cq[i]->lock);
 	pthread_mutex_unlock(&srq->lock);
 }
 

@@ -29,9 +29,9 @@ void ud_receive(struct sv_qp *qp)
 {
 	struct mail *mail = &area_own()->mail;
 
-	lock_take(&mail->lock);
+	lock_acquire(&mail->lock);
 	mail->qp[qp->index] = qp;
-	lock_give(&mail->lock);
+	lock_release(&mail->lock);
 }
 
 void ud_clear(struct sv_qp *qp)
@@ -39,18 +39,18 @@ void ud_clear(struct sv_qp *qp)
 	struct mail *mail = &area_own()->mail;
 	struct sv_peer *peer;
 
-	lock_take(&mail->lock);
+	lock_acquire(&mail->lock);
 	mail->qp[qp->index] = NULL;
-	lock_give(&mail->lock);
-	lock_take(&qp->recv_cq->lock);
+	lock_release(&mail->lock);
+	lock_acquire(&qp->recv_cq->lock);
 	atomic_store_explicit(&qp->ud->taken, 0, memory_order_relaxed);
 	/* with it, so that no poll sees one without the other */
 	atomic_store_explicit(&qp->rx.head, 0, memory_order_relaxed);
-	lock_give(&qp->recv_cq->lock);
-	lock_take(&qp->sq.lock);
+	lock_release(&qp->recv_cq->lock);
+	lock_acquire(&qp->sq.lock);
 	peer = qp->ud->peer;
 	qp->ud->peer = NULL;
 	atomic_store_explicit(&qp->ud->wants, 0, memory_order_relaxed);
-	lock_give(&qp->sq.lock);
+	lock_release(&qp->sq.lock);
 	slot_peer_put(peer);
 }

@@ -225,8 +225,8 @@ int ud_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
 	n = done_poll(qp, count, wc);
 	if (likely(!atomic_load_explicit(&qp->rx.flush, memory_order_acquire)) || n == count)
 		return n;
-	lock_take(&mail->lock); /* nothing is under way after this: see takes_datagrams */
-	lock_give(&mail->lock);
+	lock_acquire(&mail->lock); /* nothing is under way after this: see takes_datagrams */
+	lock_release(&mail->lock);
 	return n + done_poll(qp, count - n, wc + n);
 }
 

@@ -80,9 +80,9 @@ int ud_send_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t leng
 		mail_post(peer, &head, iov, (unsigned)wr->num_sge, solicited);
 		return IBV_WC_SUCCESS;
 	}
-	lock_take(&mail->lock);
+	lock_acquire(&mail->lock);
 	ud_deliver_locked(&head, iov, (unsigned)wr->num_sge, true, solicited);
-	lock_give(&mail->lock);
+	lock_release(&mail->lock);
 	return IBV_WC_SUCCESS;
 }
 
@@ -95,11 +95,11 @@ void ud_peer_gone(struct sv_qp *qp, const struct sv_peer *peer)
 {
 	struct sv_peer *kept = NULL;
 
-	lock_take(&qp->sq.lock);
+	lock_acquire(&qp->sq.lock);
 	if (qp->ud->peer == peer) {
 		kept = qp->ud->peer;
 		qp->ud->peer = NULL;
 	}
-	lock_give(&qp->sq.lock);
+	lock_release(&qp->sq.lock);
 	slot_peer_put(kept);
 }

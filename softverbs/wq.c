@@ -123,7 +123,7 @@ static uint64_t entry_again(const struct sv_wq *wq, uint64_t entry, uint32_t lke
 
 void wq_look_again(struct sv_wq *wq, uint32_t lkey)
 {
-	lock_take(&wq->lock);
+	lock_acquire(&wq->lock);
 	for (uint32_t i = 1; i <= wq->mask + 1; i++) {
 		uint64_t entry = wq_entry(wq, wq->posted - i), now;
 
@@ -135,15 +135,15 @@ void wq_look_again(struct sv_wq *wq, uint32_t lkey)
 			atomic_store_explicit(&wq->post[(wq->posted - i) & wq->post_mask], now,
 					      memory_order_release);
 	}
-	lock_give(&wq->lock);
+	lock_release(&wq->lock);
 }
 
 uint32_t wq_count(struct sv_wq *wq, uint32_t head)
 {
 	uint32_t count;
 
-	lock_take(&wq->lock);
+	lock_acquire(&wq->lock);
 	count = wq->posted - head;
-	lock_give(&wq->lock);
+	lock_release(&wq->lock);
 	return count;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A lock for short sections of the data path: one locked instruction to take it, a plain store to give it back. */
+/* A lock for short sections of the data path: one locked instruction to acquire it, a plain store to release it. */
 #ifndef UTIL_LOCK_H
 #define UTIL_LOCK_H
 
@@ -45,13 +45,13 @@ static __attribute__((noinline, cold, unused)) void lock_wait(struct lock *lock)
  * The section must be short and must not sleep. Contention is rare, and the holder may have lost its processor:
  * a hundred looks, then yield.
  */
-static inline void lock_take(struct lock *lock)
+static inline void lock_acquire(struct lock *lock)
 {
 	if (__builtin_expect(!lock_try(lock), 0))
 		lock_wait(lock);
 }
 
-static inline void lock_give(struct lock *lock)
+static inline void lock_release(struct lock *lock)
 {
 	/* release: pairs with the acquire of the next holder */
 	atomic_store_explicit(&lock->held, false, memory_order_release);

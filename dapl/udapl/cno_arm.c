@@ -16,14 +16,14 @@ static void collect(struct dapl_cno *cno, struct dapl_evd *evd)
 {
 	bool may_have_fired, told, wake = false;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	may_have_fired = !evd->dying && evd_may_have_fired_locked(evd);
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (!may_have_fired || !evd_collect(evd))
 		return;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	told = evd_fired_locked(evd, &wake);
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (wake)
 		wakefd_raise(&evd->wake);
 	if (told)
@@ -47,12 +47,12 @@ static DAT_RETURN arm_member(struct dapl_cno *cno, struct dapl_evd *evd, bool so
 	bool was;
 
 	collect(cno, evd);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	was = evd->ready;
 	if (evd_may_trigger_locked(evd))
 		status = arm_member_locked(evd, solicited);
 	evd->ready = status == DAT_EV_BUSY;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (evd->ready && !was)
 		TAILQ_INSERT_TAIL(&cno->ready, evd, ready_link);
 	else if (!evd->ready && was)

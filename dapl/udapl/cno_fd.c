@@ -41,10 +41,10 @@ static void serve_one(struct dapl_cno *cno, struct dapl_evd *evd)
 
 	if (!ib_cq_collect(evd->cq))
 		return;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	told = evd->cno == cno;
 	told &= evd_fired_locked(evd, &wake);
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (wake)
 		wakefd_raise(&evd->wake);
 	if (told)
@@ -87,10 +87,10 @@ static int channel_of(struct dapl_evd *evd)
 {
 	int fd = -1;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (evd->cq && !evd->dying)
 		fd = ib_cq_fd(evd->cq);
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return fd;
 }
 

@@ -22,13 +22,13 @@ bool evd_has_news(struct dapl_evd *evd)
 {
 	bool news = false;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (!is_bare_locked(evd) && !evd->dying) {
 		if (!evd->waiter)
 			evd_drain_locked(evd);
 		news = evd->queued || evd->broken;
 	}
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return news;
 }
 
@@ -40,12 +40,12 @@ bool cno_has_news(struct dapl_cno *cno)
 	pthread_mutex_lock(&cno->lock);
 	TAILQ_FOREACH(evd, &cno->evds, cno_link) {
 		/* Not the CNO's are those that are disabled or have a waiter. */
-		lock_take(&evd->lock);
+		lock_acquire(&evd->lock);
 		if (evd_may_trigger_locked(evd)) {
 			evd_drain_locked(evd);
 			news = evd->queued || evd->broken;
 		}
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		if (news)
 			break;
 	}

@@ -24,10 +24,10 @@ static bool has_pending(struct dapl_evd *evd)
 {
 	bool pending;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->ready = false;
 	pending = evd->queued || evd->broken;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return pending;
 }
 

@@ -29,13 +29,13 @@ void dto_ring_free(struct dto_ring *ring, struct dapl_evd *evd)
 	struct dto_slot *slots;
 
 	if (evd)
-		lock_take(&evd->lock);
+		lock_acquire(&evd->lock);
 	slots = ring->slots;
 	ring->slots = NULL;
 	ring->depth = 0;
 	if (evd) {
 		evd->last_ring = &dto_no_ring;
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 	}
 	free(slots);
 }
@@ -44,9 +44,9 @@ void dto_forget(struct dapl_evd *evd)
 {
 	if (!evd)
 		return;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->last_ring = &dto_no_ring;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 }
 
 unsigned dto_segments_pack(const DAT_LMR_TRIPLET *segments, unsigned count, DAT_LMR_TRIPLET *kept)

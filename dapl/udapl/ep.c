@@ -21,9 +21,9 @@ bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event)
 		atomic_store_explicit(&ep->unannounced, false, memory_order_release);
 	/* release: who sees the new state sees what led to it, the QP above all */
 	atomic_store_explicit(&ep->state, next, memory_order_release);
-	lock_take(&ep->post_lock);
+	lock_acquire(&ep->post_lock);
 	ep_requests_bound_locked(ep);
-	lock_give(&ep->post_lock);
+	lock_release(&ep->post_lock);
 	return true;
 }
 

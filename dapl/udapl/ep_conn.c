@@ -80,9 +80,9 @@ static bool is_attempt(DAT_EP_STATE state)
  */
 static void recvs_end(struct dapl_ep *ep)
 {
-	lock_take(&ep->recv_lock);
+	lock_acquire(&ep->recv_lock);
 	ep_recvs_bound_locked(ep);
-	lock_give(&ep->recv_lock);
+	lock_release(&ep->recv_lock);
 	if (ep->qp)
 		ib_qp_error(ep->qp);
 }

@@ -32,7 +32,7 @@ static void mark_locked(struct dapl_ep *ep)
 
 	if (ep->marked)
 		return;
-	lock_take(&ep->post_lock);
+	lock_acquire(&ep->post_lock);
 	posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
 	index = posted & ring->mask;
 	if (dto_ring_outstanding(ring) < ring->depth) {
@@ -48,7 +48,7 @@ static void mark_locked(struct dapl_ep *ep)
 			ep_requests_bound_locked(ep);
 		}
 	}
-	lock_give(&ep->post_lock);
+	lock_release(&ep->post_lock);
 }
 
 static bool requests_done_locked(struct dapl_ep *ep)

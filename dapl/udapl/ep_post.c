@@ -86,7 +86,7 @@ PART DAT_RETURN request_plain_locked(struct dapl_ep *ep, uint32_t posted, unsign
 	error = ib_post_send_work(&ep->posts, &work);
 	if (unlikely(error))
 		error = (int)request_undo_locked(ep, op, work.segments, error);
-	lock_give(&ep->post_lock);
+	lock_release(&ep->post_lock);
 	return (DAT_RETURN)error;
 }
 
@@ -120,7 +120,7 @@ PART DAT_RETURN request_plain(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRI
 		return request_other(ep, op, segment, cookie, remote, completion);
 	posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
 	if (unlikely(is_bound(&ep->request, posted))) {
-		lock_give(&ep->post_lock);
+		lock_release(&ep->post_lock);
 		return request_other(ep, op, segment, cookie, remote, completion);
 	}
 	return request_plain_locked(ep, posted, op, flags, segment, length, cookie, remote,
@@ -217,7 +217,7 @@ PART DAT_RETURN recv_plain_locked(struct dapl_ep *ep, uint32_t posted,
 	error = ib_post_recv_work(&ep->posts, &work);
 	if (unlikely(error))
 		error = (int)recv_undo_locked(ep, work.segments, error);
-	lock_give(&ep->recv_lock);
+	lock_release(&ep->recv_lock);
 	return (DAT_RETURN)error;
 }
 
@@ -230,7 +230,7 @@ PART DAT_RETURN recv_plain(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment,
 		return ep_post_recv_other(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 	posted = atomic_load_explicit(&ep->recv.posted, memory_order_relaxed);
 	if (unlikely(is_bound(&ep->recv, posted))) {
-		lock_give(&ep->recv_lock);
+		lock_release(&ep->recv_lock);
 		return ep_post_recv_other(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 	}
 	return recv_plain_locked(ep, posted, segment, length, cookie);

@@ -57,9 +57,9 @@ static DAT_RETURN request(struct dapl_ep *ep, unsigned op, const DAT_LMR_TRIPLET
 		count = dto_segments_pack(segments, count, kept);
 		segments = kept;
 	}
-	lock_take(&ep->post_lock);
+	lock_acquire(&ep->post_lock);
 	status = request_locked(ep, op, segments, count, list.length, remote, cookie, flags);
-	lock_give(&ep->post_lock);
+	lock_release(&ep->post_lock);
 	return status == DAT_SUCCESS ? status : request_not_taken(ep, status);
 }
 
@@ -163,8 +163,8 @@ DAT_RETURN ep_post_recv_other(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR
 		count = (DAT_COUNT)dto_segments_pack(segments, (unsigned)count, kept);
 		segments = kept;
 	}
-	lock_take(&ep->recv_lock);
+	lock_acquire(&ep->recv_lock);
 	status = recv_locked(ep, segments, (unsigned)count, list.length, cookie, flags);
-	lock_give(&ep->recv_lock);
+	lock_release(&ep->recv_lock);
 	return status;
 }

@@ -165,14 +165,14 @@ DAT_RETURN ep_qp_prepare(struct dapl_ep *ep, const struct ep_config *config,
 
 static void post_locks_take(struct dapl_ep *ep)
 {
-	lock_take(&ep->post_lock);
-	lock_take(&ep->recv_lock);
+	lock_acquire(&ep->post_lock);
+	lock_acquire(&ep->recv_lock);
 }
 
 static void post_locks_give(struct dapl_ep *ep)
 {
-	lock_give(&ep->recv_lock);
-	lock_give(&ep->post_lock);
+	lock_release(&ep->recv_lock);
+	lock_release(&ep->post_lock);
 }
 
 /* The EP has no QP and no rings before. */

@@ -82,8 +82,8 @@ void ep_silence(struct dapl_ep *ep)
 	atomic_fetch_or(&ep->reports, EP_REPORT_CLOSED);
 	for (i = 0; i < sizeof(evds) / sizeof(evds[0]); i++) {
 		if (evds[i]) {
-			lock_take(&evds[i]->lock);
-			lock_give(&evds[i]->lock);
+			lock_acquire(&evds[i]->lock);
+			lock_release(&evds[i]->lock);
 		}
 	}
 	ib_timer_cancel(device, &ep->report_timer);

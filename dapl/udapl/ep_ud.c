@@ -245,8 +245,8 @@ static void posts_pass(struct dapl_ia *ia)
 	TAILQ_FOREACH(obj, &ia->objects[OBJ_EP], link) {
 		struct dapl_ep *ep = (struct dapl_ep *)obj;
 
-		lock_take(&ep->post_lock);
-		lock_give(&ep->post_lock);
+		lock_acquire(&ep->post_lock);
+		lock_release(&ep->post_lock);
 	}
 	pthread_mutex_unlock(&ia->lock);
 }

@@ -60,9 +60,9 @@ DAT_RETURN ep_work_post(struct dapl_ep *ep, const struct ep_work *work, DAT_UINT
 		packed.count = dto_segments_pack(work->segments, work->count, kept);
 		packed.segments = kept;
 	}
-	lock_take(&ep->post_lock);
+	lock_acquire(&ep->post_lock);
 	status = work_locked(ep, &packed, list.length);
-	lock_give(&ep->post_lock);
+	lock_release(&ep->post_lock);
 	/* datagrams go whatever the state */
 	return status == DAT_SUCCESS || work->peer ? status : request_not_taken(ep, status);
 }

@@ -84,9 +84,9 @@ static bool has_waiter(struct dapl_evd *evd)
 {
 	bool waiter;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	waiter = evd->waiter;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return waiter;
 }
 
@@ -110,25 +110,25 @@ static DAT_RETURN evd_end(struct dapl_evd *evd)
 	struct ib_cq *cq;
 	int fd;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->dying = true;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	wait_out(evd);
 	evd_pause_cno(evd);
 
 	/* Who still has the handle finds neither events nor a CQ to look for some. */
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (evd->ring)
 		evd_discard_locked(evd);
 	evd->due = 0;
 	cq = evd->cq;
 	evd->cq = NULL;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (ib_cq_destroy(cq) != DAT_SUCCESS) {
-		lock_take(&evd->lock);
+		lock_acquire(&evd->lock);
 		evd->cq = cq;
 		evd->dying = false;
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		evd_resume_cno(evd);
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 	}
@@ -154,11 +154,11 @@ void evd_destroy(struct dapl_evd *evd)
 	 * Endpoints of another IA may send their connection events here: what they post is
 	 * dropped. Its poll sets may ask it: it has nothing.
 	 */
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	referred = evd->dto_streams || evd->other_streams || evd->sets;
 	evd->dying = true;
 	evd->zombie = referred;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (!referred)
 		obj_free(&evd->obj, OBJ_EVD);
 }
@@ -215,13 +215,13 @@ DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 
 	now.ia_handle = ia_handle(evd->obj.ia);
 	now.evd_flags = evd->flags;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	now.evd_qlen = evd->qlen;
 	now.evd_state = (evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
 			(evd->unwaitable ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE) |
 			configuration[evd->class];
 	now.cno_handle = evd->cno;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	*param = now;
 	return DAT_SUCCESS;
 }
@@ -270,12 +270,12 @@ static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
 
 	if (!evd)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->unwaitable = unwaitable;
 	wake = unwaitable && (evd->waiter || evd->watched);
 	if (unwaitable)
 		evd->watched = 0;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (wake)
 		wakefd_raise(&evd->wake);
 	return DAT_SUCCESS;

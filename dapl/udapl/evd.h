@@ -188,11 +188,11 @@ static inline void evd_unlock(struct dapl_evd *evd)
 	unsigned due = evd->due;
 
 	if (__builtin_expect(!due, 1)) {
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		return;
 	}
 	evd->due = 0;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	evd_settle(evd, due);
 }
 

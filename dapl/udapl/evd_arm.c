@@ -98,13 +98,13 @@ bool evd_collect(struct dapl_evd *evd)
 {
 	bool fired, late;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	late = evd->late;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	fired = read_channel(evd, late);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	collected_locked(evd, fired);
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return fired;
 }
 
@@ -222,7 +222,7 @@ static void clear_locked(struct dapl_evd *evd, bool may_have_fired, bool *wake)
 		ib_cq_moderate(evd->cq, 1);
 	wakefd_clear(&evd->wake);
 	fired = may_have_fired && read_channel(evd, late);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->watched = 0;
 	if (may_have_fired)
 		collected_locked(evd, fired);
@@ -254,7 +254,7 @@ static DAT_RETURN arm_held(struct dapl_evd *evd, bool solicited, DAT_COUNT thres
 	bool may_have_fired, wake = false;
 	DAT_RETURN status;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	status = check_locked(evd, threshold);
 	may_have_fired = status == DAT_SUCCESS && evd_may_have_fired_locked(evd);
 	if (status == DAT_SUCCESS &&
@@ -299,13 +299,13 @@ static inline DAT_RETURN watch(struct dapl_evd *evd)
 	if (__builtin_expect(!((unsigned)polled | atomic_load(&evd->wake.state)), 1)) {
 		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL);
 		evd->watched = 1;
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		return DAT_SUCCESS;
 	}
 	evd_tally_locked(evd, polled > 0 ? DCNT_EVD_DEQUEUE_POLL_FOUND : DCNT_EVD_DEQUEUE_POLL);
 	ib_cq_keep(evd->cq, polled);
 	solicited = evd->armed_narrow;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return arm(evd, solicited, 1);
 }
 
@@ -316,7 +316,7 @@ static inline DAT_RETURN arm_and_watch(struct dapl_evd *evd, bool solicited)
 	if (__builtin_expect(evd->armed, 1))
 		return watch(evd);
 	solicited = evd->armed_narrow;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return arm(evd, solicited, 1);
 }
 
@@ -344,7 +344,7 @@ static inline __attribute__((always_inline)) DAT_RETURN arm_either(struct dapl_e
 		if (is_armed_locked(evd, solicited) && ++evd->idle_arms < IDLE_ARMS)
 			return watch_again(evd);
 	}
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return arm(evd, solicited, threshold);
 }
 

@@ -114,7 +114,7 @@ DAT_RETURN ext_evd_dequeue_n(DAT_HANDLE handle, va_list args)
 	if (!n)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	status = dequeue_many_locked(evd, max, events, &count);
 	/* Held by another event until now, the first may be there for the last look. */
 	count += status == DAT_SUCCESS && !count;
@@ -135,7 +135,7 @@ DAT_RETURN ext_evd_pending(DAT_HANDLE handle, va_list args)
 
 	if (!n)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (!evd->waiter)
 		evd_drain_locked(evd);
 	count = evd_count_locked(evd);

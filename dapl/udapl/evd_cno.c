@@ -18,15 +18,15 @@ static struct dapl_cno *cno_lock_of(struct dapl_evd *evd)
 	struct dapl_cno *cno;
 	bool still;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	cno = evd->cno;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (!cno)
 		return NULL;
 	pthread_mutex_lock(&cno->lock);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	still = evd->cno == cno;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (still)
 		return cno;
 	/* Another one since, which was told of all that is pending when it was attached. */
@@ -60,7 +60,7 @@ void evd_look_locked(struct dapl_evd *evd, DAT_COUNT known)
 
 static void look(struct dapl_evd *evd)
 {
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd_look_locked(evd, 0);
 	evd_unlock(evd);
 }
@@ -70,7 +70,7 @@ void evd_completion_upcall(void *owner)
 	struct dapl_evd *evd = owner;
 	bool wake;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd_tally_locked(evd, DCNT_EVD_DTO_CALLBACK);
 	if (evd_fired_locked(evd, &wake))
 		evd->due |= EVD_DUE_TRIGGER;
@@ -83,12 +83,12 @@ void evd_trigger_locked(struct dapl_evd *evd, struct dapl_cno *cno)
 {
 	bool triggers, was;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	was = evd->ready;
 	/* Nobody needs to know of what somebody has taken meanwhile. */
 	triggers = evd->enabled && !evd->dying && (evd->queued || evd->broken);
 	evd->ready |= triggers;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (!triggers)
 		return;
 	if (!was)
@@ -114,11 +114,11 @@ void evd_unready(struct dapl_evd *evd)
 
 	if (!cno)
 		return;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	drop = evd->ready && !evd->queued && !evd->broken;
 	if (drop)
 		evd->ready = false;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (drop) {
 		TAILQ_REMOVE(&cno->ready, evd, ready_link);
 		if (TAILQ_EMPTY(&cno->ready))
@@ -139,9 +139,9 @@ static bool attach(struct dapl_evd *evd, struct dapl_cno *cno)
 	alive = !cno->dying;
 	if (alive) {
 		TAILQ_INSERT_TAIL(&cno->evds, evd, cno_link);
-		lock_take(&evd->lock);
+		lock_acquire(&evd->lock);
 		evd->cno = cno;
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		cno_changed_locked(cno);
 	} else {
 		cno_fd_remove_locked(cno, evd);
@@ -157,11 +157,11 @@ static void detach(struct dapl_evd *evd, bool freed)
 
 	pthread_mutex_lock(&cno->lock);
 	cno_fd_remove_locked(cno, evd);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	was_ready = evd->ready;
 	evd->ready = false;
 	evd->cno = NULL;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (cno->poll_next == evd)
 		cno->poll_next = TAILQ_NEXT(evd, cno_link);
 	TAILQ_REMOVE(&cno->evds, evd, cno_link);
@@ -241,9 +241,9 @@ static bool is_dying(struct dapl_evd *evd)
 {
 	bool dying;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	dying = evd->dying;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return dying;
 }
 
@@ -344,7 +344,7 @@ DAT_RETURN dapl_evd_enable(DAT_EVD_HANDLE handle)
 
 	if (!evd)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->enabled = true;
 	evd_look_locked(evd, 0);
 	evd_unlock(evd);
@@ -357,8 +357,8 @@ DAT_RETURN dapl_evd_disable(DAT_EVD_HANDLE handle)
 
 	if (!evd)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->enabled = false;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return DAT_SUCCESS;
 }

@@ -92,7 +92,7 @@ bool evd_drain(struct dapl_evd *evd)
 {
 	bool wake, empty;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd_drain_locked(evd);
 	empty = has_room_locked(evd) && !evd->holding;
 	wake = evd_wakes_locked(evd);
@@ -140,9 +140,9 @@ bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 {
 	bool room, wake;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (evd->dying) { /* nobody is left to tell */
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		return true;
 	}
 	evd_drain_locked(evd);
@@ -177,7 +177,7 @@ bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event)
 
 	if (evd_post(evd, event))
 		return true;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	first = !evd->overflowed && !evd->dying;
 	evd->overflowed = true;
 	if (first && own)
@@ -273,18 +273,18 @@ DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	if (__builtin_expect(!event, 0))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (__builtin_expect(evd->special != 0, 0))
 		return dequeue_special(evd, event);
 	if (__builtin_expect(evd_take_plain_locked(evd, event), 1)) {
 		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_FOUND);
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		return DAT_SUCCESS;
 	}
 	if (__builtin_expect(ib_cq_failed(evd->cq), 0))
 		return dequeue_special(evd, event);
 	evd_tally_locked(evd, DCNT_EVD_DEQUEUE_NOT_FOUND);
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return DAT_QUEUE_EMPTY; /* no failure: without a class */
 }
 
@@ -319,7 +319,7 @@ void evd_broken(struct dapl_evd *evd)
 {
 	bool first;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	first = !evd->broken;
 	evd->broken = true;
 	if (first)

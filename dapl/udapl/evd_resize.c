@@ -63,7 +63,7 @@ static DAT_RETURN resize(struct dapl_evd *evd, DAT_COUNT qlen)
 	if (!ring)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	old = ring;
 	status = check_locked(evd, qlen);
 	if (status == DAT_SUCCESS) {
@@ -101,7 +101,7 @@ DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT min_qlen)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 
 	pthread_mutex_lock(&resizing);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	status = check_locked(evd, min_qlen);
 	evd_unlock(evd);
 	if (status == DAT_SUCCESS)

@@ -25,9 +25,9 @@ DAT_RETURN ext_evd_wait_policy(DAT_HANDLE handle, va_list args)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (spin_us > SPIN_US_MAX)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->policy = (DAT_EV_WAIT_POLICY)policy;
 	evd->spin = spin_us * NSEC_PER_USEC;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return DAT_SUCCESS;
 }

@@ -35,7 +35,7 @@ bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 		return true;
 	if (!obj_hold(&evd->obj))
 		return false;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	agrees = agrees_locked(evd, stream, class);
 	if (agrees && stream == EVD_STREAM_OTHER) {
 		evd->other_streams++;
@@ -47,7 +47,7 @@ bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 	/* What the CQ is to report for the CNO depends on the class. */
 	if (changed)
 		evd_rearm_locked(evd);
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (!agrees)
 		obj_release(&evd->obj);
 	return agrees;
@@ -60,7 +60,7 @@ static void release(struct dapl_evd *evd)
 
 	obj_release(&evd->obj);
 	last = evd->zombie && !evd->dto_streams && !evd->other_streams && !evd->sets;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (last)
 		obj_free(&evd->obj, OBJ_EVD);
 }
@@ -70,7 +70,7 @@ void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 	(void)flags;
 	if (!evd)
 		return;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (stream == EVD_STREAM_OTHER)
 		evd->other_streams--;
 	else if (!--evd->dto_streams)
@@ -82,15 +82,15 @@ bool evd_join_set(struct dapl_evd *evd)
 {
 	if (!obj_hold(&evd->obj))
 		return false;
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->sets++;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return true;
 }
 
 void evd_leave_set(struct dapl_evd *evd)
 {
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->sets--;
 	release(evd);
 }

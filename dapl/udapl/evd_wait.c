@@ -116,9 +116,9 @@ static void read_events(struct waiter *self)
 {
 	struct dapl_evd *evd = self->evd;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd->awake = true; /* what is posted to this EVD need not wake it */
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	if (ib_cm_read(evd->obj.ia->device))
 		return;
 	self->may_read = false;
@@ -133,7 +133,7 @@ static void leave_cancelled(void *arg)
 	struct dapl_evd *evd = self->evd;
 
 	read_end(self);
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	leave_locked(evd, 0);
 	evd_unlock(evd);
 }
@@ -171,7 +171,7 @@ static DAT_RETURN doze_locked(struct waiter *self, DAT_COUNT *more)
 	if (failed)
 		log_at(LOG_ERROR, "evd %p: ppoll: %s", (void *)evd,
 		       error ? strerror(error) : "a descriptor failed");
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (fired) {
 		evd_tally_locked(evd, DCNT_EVD_WAIT_NOTIFY);
 		evd->armed = false;
@@ -206,8 +206,8 @@ static bool look_often_locked(struct dapl_evd *evd, DAT_EVENT *event, DAT_COUNT 
 			*more = evd_count_locked(evd);
 			return true;
 		}
-		lock_give(&evd->lock);
-		lock_take(&evd->lock);
+		lock_release(&evd->lock);
+		lock_acquire(&evd->lock);
 	}
 	return false;
 }
@@ -237,7 +237,7 @@ static DAT_RETURN spin_locked(const struct waiter *self, DAT_EVENT *event, DAT_C
 			sched_yield();
 		else
 			cpu_relax();
-		lock_take(&evd->lock);
+		lock_acquire(&evd->lock);
 	}
 }
 
@@ -279,7 +279,7 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 	sleeper->arg = &self;
 	sleep_begin(sleeper, timeout);
 	sleeper->fds[0] = (struct pollfd){ .fd = wakefd_get(&evd->wake), .events = POLLIN };
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	status = check_locked(evd, threshold);
 	/* Under the lock: one that is being freed has no CQ any more. */
 	sleeper->fds[1] =
@@ -295,9 +295,9 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 		evd->need = threshold;
 		status = sleep_locked(&self, event, more);
 		if (self.reads) { /* the device may go as soon as this EVD is left */
-			lock_give(&evd->lock);
+			lock_release(&evd->lock);
 			read_end(&self);
-			lock_take(&evd->lock);
+			lock_acquire(&evd->lock);
 		}
 		leave_locked(evd, status_counts(status) ? *more : 0);
 	}
@@ -322,7 +322,7 @@ static __attribute__((noinline)) DAT_RETURN wait_special(struct dapl_evd *evd, D
 	else
 		status = check_locked(evd, threshold);
 	if (status != DAT_SUCCESS) {
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		return status;
 	}
 	evd_drain_locked(evd);
@@ -360,7 +360,7 @@ DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	if (__builtin_expect(!more, 0))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	evd_tally_locked(evd, DCNT_EVD_WAIT);
 	/* One completion goes straight to the caller; what is behind it has to be counted. */
 	if (__builtin_expect(!evd->special, 1) && threshold == 1 && ib_cq_store_is_empty(evd->cq) &&
@@ -368,7 +368,7 @@ DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		if (__builtin_expect(!ib_cq_was_last(evd->cq), 0))
 			return leave_with_more(evd, more);
 		*more = 0;
-		lock_give(&evd->lock);
+		lock_release(&evd->lock);
 		return DAT_SUCCESS;
 	}
 	return wait_special(evd, timeout, threshold, event, more);

@@ -139,9 +139,9 @@ static uint64_t read_under(struct lock *lock, const uint64_t *value)
 {
 	uint64_t now;
 
-	lock_take(lock);
+	lock_acquire(lock);
 	now = *value;
-	lock_give(lock);
+	lock_release(lock);
 	return now;
 }
 
@@ -171,13 +171,13 @@ static uint64_t evd_value(struct obj *obj, int counter)
 	struct dapl_evd *evd = (struct dapl_evd *)obj;
 	uint64_t *value = evd->counters.value, now;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	now = value[counter];
 	if (counter == DCNT_EVD_DEQUEUE)
 		now = value[DCNT_EVD_DEQUEUE_FOUND] + value[DCNT_EVD_DEQUEUE_NOT_FOUND];
 	else if (counter == DCNT_EVD_DEQUEUE_POLL)
 		now += value[DCNT_EVD_DEQUEUE_POLL_FOUND];
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return now;
 }
 

@@ -205,9 +205,9 @@ static bool is_in_use(struct dapl_ia *ia)
 	/* The one reference that is left is that of the IA itself. */
 	if (atomic_load(&own->obj.users) > 1)
 		return true;
-	lock_take(&own->lock);
+	lock_acquire(&own->lock);
 	used = own->waiter;
-	lock_give(&own->lock);
+	lock_release(&own->lock);
 	return used;
 }
 

@@ -55,9 +55,9 @@ bool rmr_renew_all(struct dapl_ia *ia)
 	pthread_mutex_lock(&ia->lock);
 	TAILQ_FOREACH(obj, &ia->objects[OBJ_RMR], link) {
 		rmr = (struct dapl_rmr *)obj;
-		lock_take(&rmr->lock);
+		lock_acquire(&rmr->lock);
 		any |= atomic_load(&rmr->stale) && rmr_renew(rmr) == DAT_SUCCESS;
-		lock_give(&rmr->lock);
+		lock_release(&rmr->lock);
 	}
 	pthread_mutex_unlock(&ia->lock);
 	return any;
@@ -67,39 +67,39 @@ void rmr_bind_failed(uint32_t index, uint64_t id)
 {
 	struct dapl_rmr *rmr = obj_at(OBJ_RMR, index);
 
-	lock_take(&rmr_lock);
+	lock_acquire(&rmr_lock);
 	if (rmr->bound_by == id) {
 		rmr_unbind_locked(rmr);
 		/* Whether the former binding still stands depends on how far the device came. */
 		atomic_store(&rmr->stale, true);
 	}
-	lock_give(&rmr_lock);
+	lock_release(&rmr_lock);
 }
 
 void rmr_invalidated(struct dapl_ep *ep, uint32_t key)
 {
 	struct dapl_rmr *rmr;
 
-	lock_take(&rmr_lock);
+	lock_acquire(&rmr_lock);
 	LIST_FOREACH(rmr, &ep->rmrs, entry)
 		if (rmr->param.rmr_context == key)
 			break;
 	if (rmr)
 		rmr_unbind_locked(rmr);
-	lock_give(&rmr_lock);
+	lock_release(&rmr_lock);
 }
 
 void rmr_ep_ended(struct dapl_ep *ep)
 {
 	struct dapl_rmr *rmr;
 
-	lock_take(&rmr_lock);
+	lock_acquire(&rmr_lock);
 	while ((rmr = LIST_FIRST(&ep->rmrs))) {
 		rmr_unbind_locked(rmr);
 		/* Only its QP could unbind the window, and that takes no requests any more. */
 		atomic_store(&rmr->stale, true);
 	}
-	lock_give(&rmr_lock);
+	lock_release(&rmr_lock);
 }
 
 /* Accepts a half-built one. Who waits for its lock finds it without a window. */
@@ -108,13 +108,13 @@ void rmr_destroy(struct dapl_rmr *rmr)
 	struct dapl_pz *pz = rmr->pz;
 
 	obj_hide(&rmr->obj, OBJ_RMR);
-	lock_take(&rmr->lock);
-	lock_take(&rmr_lock);
+	lock_acquire(&rmr->lock);
+	lock_acquire(&rmr_lock);
 	rmr_unbind_locked(rmr);
-	lock_give(&rmr_lock);
+	lock_release(&rmr_lock);
 	ib_mw_destroy(rmr->mw);
 	rmr->mw = NULL;
-	lock_give(&rmr->lock);
+	lock_release(&rmr->lock);
 	obj_release(&pz->obj);
 	obj_free(&rmr->obj, OBJ_RMR);
 }
@@ -173,10 +173,10 @@ DAT_RETURN dapl_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	if (!param)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	lock_take(&rmr_lock);
+	lock_acquire(&rmr_lock);
 	now = rmr->param;
 	bound = rmr->lmr;
-	lock_give(&rmr_lock);
+	lock_release(&rmr_lock);
 	if ((unsigned)mask & ~(unsigned)DAT_RMR_FIELD_ALL ||
 	    (mask & DAT_RMR_FIELD_LMR_TRIPLET && !bound))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);

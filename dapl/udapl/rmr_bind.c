@@ -119,15 +119,15 @@ static DAT_RETURN request_bind(struct dapl_ep *ep, const struct binding *new, ui
 	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed), wanted;
 	DAT_RETURN status;
 
-	lock_take(&rmr_lock);
+	lock_acquire(&rmr_lock);
 	wanted = new->lmr && rmr->ep ? 2 : 1;
-	lock_give(&rmr_lock);
+	lock_release(&rmr_lock);
 	status = request_room_locked(ep, posted, wanted);
 	if (status != DAT_SUCCESS)
 		return status;
-	lock_take(&rmr_lock);
+	lock_acquire(&rmr_lock);
 	status = bind_locked(ep, new, key);
-	lock_give(&rmr_lock);
+	lock_release(&rmr_lock);
 	return status;
 }
 
@@ -139,17 +139,17 @@ static DAT_RETURN bind_one(struct dapl_ep *ep, const struct binding *new, uint32
 
 	if (new->lmr && !obj_hold(&new->lmr->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	lock_take(&rmr->lock);
+	lock_acquire(&rmr->lock);
 	if (rmr->mw)
 		status = rmr_renew(rmr);
 	if (status == DAT_SUCCESS) {
-		lock_take(&ep->post_lock);
+		lock_acquire(&ep->post_lock);
 		status = request_bind(ep, new, key);
-		lock_give(&ep->post_lock);
+		lock_release(&ep->post_lock);
 		if (status != DAT_SUCCESS)
 			status = request_not_taken(ep, status);
 	}
-	lock_give(&rmr->lock);
+	lock_release(&rmr->lock);
 	if (new->lmr && status != DAT_SUCCESS)
 		obj_release(&new->lmr->obj);
 	return status;

@@ -8,10 +8,10 @@ static DAT_SRQ_STATE state_set(struct dapl_srq *srq, DAT_SRQ_STATE state)
 {
 	DAT_SRQ_STATE before;
 
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	before = srq->state;
 	srq->state = state;
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	return before;
 }
 
@@ -31,11 +31,11 @@ static DAT_RETURN srq_destroy(struct dapl_srq *srq)
 		return status;
 	}
 	/* Behind this lock no late event finds the SRQ any more (srq_slot_return). */
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	obj_next_generation(&srq->obj);
 	srq->slots = NULL;
 	srq->free_slots = NULL;
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	free(slots);
 	free(free_slots);
 	if (srq->pz)
@@ -184,13 +184,13 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT count, DAT_LMR_TR
 		DAT_LMR_TRIPLET kept[count];
 
 		count = (DAT_COUNT)dto_segments_pack(segments, (unsigned)count, kept);
-		lock_take(&srq->lock);
+		lock_acquire(&srq->lock);
 		status = post_locked(srq, kept, (unsigned)count, cookie);
 	} else {
-		lock_take(&srq->lock);
+		lock_acquire(&srq->lock);
 		status = post_locked(srq, segments, (unsigned)count, cookie);
 	}
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	return status;
 }
 
@@ -224,14 +224,14 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	srq_collect(srq);
 	now.ia_handle = ia_handle(srq->obj.ia);
 	now.pz_handle = srq->pz;
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	now.srq_state = srq->state;
 	now.max_recv_dtos = srq->attr.max_recv_dtos;
 	now.max_recv_iov = srq->attr.max_recv_iov;
 	now.low_watermark = srq->attr.low_watermark;
 	now.outstanding_dto_count = (DAT_COUNT)srq->outstanding;
 	now.available_dto_count = (DAT_COUNT)(srq->outstanding - srq->ready);
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	*param = now;
 	return DAT_SUCCESS;
 }
@@ -254,23 +254,23 @@ void srq_slot_ready(uint64_t id)
 {
 	struct dapl_srq *srq = obj_at(OBJ_SRQ, dto_id_index(id));
 
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	if (srq_from_id(id))
 		srq->ready++;
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 }
 
 void srq_slot_return(uint64_t id, bool was_ready)
 {
 	struct dapl_srq *srq = obj_at(OBJ_SRQ, dto_id_index(id));
 
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	if (srq_from_id(id)) {
 		srq->free_slots[srq->free_count++] = dto_id_slot(id);
 		srq->outstanding--;
 		srq->ready -= was_ready;
 	}
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 }
 
 /* ---- EPs and the device ---- */
@@ -281,10 +281,10 @@ DAT_RETURN srq_attach(struct dapl_srq *srq)
 
 	if (!obj_hold(&srq->obj))
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_SHUTDOWN);
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	if (srq->state == DAT_SRQ_STATE_ERROR)
 		status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_ERROR);
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	if (status != DAT_SUCCESS)
 		obj_release(&srq->obj);
 	return status;

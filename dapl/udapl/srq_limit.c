@@ -12,10 +12,10 @@ static DAT_RETURN resize_check(struct dapl_srq *srq, uint32_t wanted)
 {
 	DAT_RETURN status = DAT_SUCCESS;
 
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	if (wanted < srq->outstanding || wanted < (uint32_t)srq->attr.low_watermark)
 		status = DAT_ERROR(DAT_INVALID_STATE, 0);
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	return status;
 }
 
@@ -27,11 +27,11 @@ static bool limit_posts(struct dapl_srq *srq, uint32_t count)
 {
 	bool fits;
 
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	fits = count >= srq->outstanding;
 	if (fits)
 		srq->attr.max_recv_dtos = (DAT_COUNT)count;
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	return fits;
 }
 
@@ -90,9 +90,9 @@ static bool is_low(struct dapl_srq *srq)
 	bool low;
 
 	srq_collect(srq);
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	low = (DAT_COUNT)(srq->outstanding - srq->ready) < srq->attr.low_watermark;
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	return low;
 }
 
@@ -100,10 +100,10 @@ static void tell(struct dapl_srq *srq)
 {
 	bool first;
 
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	first = srq->watch.armed;
 	srq->watch.armed = false;
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	if (first)
 		async_post_srq_low(srq);
 }
@@ -117,12 +117,12 @@ void srq_limit_reached(struct dapl_srq *srq)
 	uint32_t watermark;
 	bool doubtful;
 
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	doubtful = srq->watch.doubtful;
 	srq->watch.asked = doubtful;
 	srq->watch.doubtful = false;
 	watermark = srq->watch.armed ? (uint32_t)srq->attr.low_watermark : 0;
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	if (doubtful && watermark && !is_low(srq) &&
 	    ib_srq_limit(srq->srq, watermark) == DAT_SUCCESS)
 		return;
@@ -135,7 +135,7 @@ static struct srq_watch watch_set(struct dapl_srq *srq, DAT_COUNT watermark,
 {
 	struct srq_watch before;
 
-	lock_take(&srq->lock);
+	lock_acquire(&srq->lock);
 	before = srq->watch;
 	srq->attr.low_watermark = watermark;
 	srq->watch = (struct srq_watch){ .armed = watermark > 0,
@@ -143,7 +143,7 @@ static struct srq_watch watch_set(struct dapl_srq *srq, DAT_COUNT watermark,
 					 .doubtful = before.asked };
 	if (back)
 		srq->watch = *back;
-	lock_give(&srq->lock);
+	lock_release(&srq->lock);
 	return before;
 }
 

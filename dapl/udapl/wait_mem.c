@@ -26,7 +26,7 @@ static DAT_RETURN look_at_evd(struct dapl_evd *evd)
 {
 	DAT_RETURN status = WAIT_ON;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	if (evd->dying) {
 		status = DAT_ERROR(DAT_ABORT, 0);
 	} else if (evd->waiter) {

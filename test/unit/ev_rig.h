@@ -72,9 +72,9 @@ static inline bool evd_is_waited(void *handle)
 	struct dapl_evd *evd = handle;
 	bool waiter;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	waiter = evd->waiter && !evd->may_return;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return waiter;
 }
 

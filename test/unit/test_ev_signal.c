@@ -104,9 +104,9 @@ static bool has_waiter(void *handle)
 	struct dapl_evd *evd = handle;
 	bool waiter;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	waiter = evd->waiter;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return waiter;
 }
 
@@ -168,10 +168,10 @@ static void test_looking_finds_completions(void)
 		IS(dat_evd_dequeue(rig.recv, &event), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
 		IS(dat_evd_wait(rig.recv, 0, 1, &event, &more),
 		   E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
-		lock_take(&((struct dapl_evd *)rig.recv)->lock); /* found by one look */
+		lock_acquire(&((struct dapl_evd *)rig.recv)->lock); /* found by one look */
 		for (j = 0; j < sizes[i]; j++)
 			rig_complete(rig.recv, ids[j], DAT_DTO_SUCCESS, 1);
-		lock_give(&((struct dapl_evd *)rig.recv)->lock);
+		lock_release(&((struct dapl_evd *)rig.recv)->lock);
 		IS(evd_sleep_end(&s), DAT_SUCCESS);
 		CU_ASSERT_EQUAL(rig_cookie(&s.event), 0);
 		CU_ASSERT_EQUAL(s.more, sizes[i] - 1);
@@ -190,9 +190,9 @@ static bool has_one(void *handle)
 	struct dapl_evd *evd = handle;
 	bool one;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	one = evd_count_locked(evd) == 1;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return one;
 }
 

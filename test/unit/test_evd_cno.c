@@ -192,9 +192,9 @@ static bool is_asleep(void *handle)
 	struct dapl_evd *evd = handle;
 	bool asleep;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	asleep = evd->waiter && !evd->may_return;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return asleep;
 }
 

@@ -108,9 +108,9 @@ static bool is_asleep(void *evd_handle)
 	struct dapl_evd *evd = evd_handle;
 	bool asleep;
 
-	lock_take(&evd->lock);
+	lock_acquire(&evd->lock);
 	asleep = evd->waiter && !evd->may_return;
-	lock_give(&evd->lock);
+	lock_release(&evd->lock);
 	return asleep;
 }
 
