@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
  * The connection manager's own open of the device, which identifiers show as `verbs`, and its
- * default protection domain.
+ * default protection domain. It is open while a channel, an identifier or a list of devices needs
+ * it; in the drop-in from then on until the process ends, as rdma_get_devices(3) says: programs keep
+ * a context after they destroy the identifier, or free the list, that it came from.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 /* all below; held across open and close */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned holders, binders;
+static bool keeps_open;
 static struct ibv_context *verbs;
 static struct ibv_pd *pd;
 static const uint32_t *alive;
@@ -107,8 +110,15 @@ int cm_device_hold(void)
 void cm_device_release(void)
 {
 	device_lock();
-	if (!--holders)
+	if (!--holders && !keeps_open)
 		close_locked();
+	device_unlock();
+}
+
+void rdma_keep_devices_open(void)
+{
+	device_lock();
+	keeps_open = true;
 	device_unlock();
 }
 

@@ -49,7 +49,13 @@ extern typeof(rdma_get_remote_ece) softverbs_rdma_get_remote_ece;
 extern typeof(rdma_create_srq) softverbs_rdma_create_srq;
 extern typeof(rdma_create_srq_ex) softverbs_rdma_create_srq_ex;
 extern typeof(rdma_destroy_srq) softverbs_rdma_destroy_srq;
+void softverbs_rdma_keep_devices_open(void);
 #pragma GCC visibility pop
+
+__attribute__((constructor)) static void librdmacm_begin(void)
+{
+	softverbs_rdma_keep_devices_open();
+}
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
