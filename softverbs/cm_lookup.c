@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "softverbs/cm.h"
+#include "softverbs/identity.h"
 #include "softverbs/name.h"
 #include "util/log.h"
 
@@ -43,7 +44,7 @@ void lookup_answer(int fd)
 				 .slot = self->slot,
 				 .nonce = { self->nonce[0], self->nonce[1] } };
 	struct ucred asker;
-	int error = name_peer(fd, &asker);
+	int error = identity_of_peer(fd, &asker);
 
 	/* a fresh socket has room; whoever is gone already needs no answer */
 	if (!error && send(fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "softverbs/identity.h"
 #include "softverbs/name.h"
 #include "softverbs/name_folder.h"
 #include "softverbs/peer.h"
@@ -75,15 +76,6 @@ void name_give(int fd)
 		folder_give(fd);
 }
 
-int name_peer(int fd, struct ucred *peer)
-{
-	socklen_t size = sizeof(*peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &size))
-		return errno;
-	return peer->uid == geteuid() ? 0 : EACCES;
-}
-
 int name_connect(const char *name, struct ucred *peer)
 {
 	struct sockaddr_un address;
@@ -100,7 +92,7 @@ int name_connect(const char *name, struct ucred *peer)
 			folder_refused(name);
 		return close_with(fd, error == ENOENT ? ECONNREFUSED : error);
 	}
-	error = name_peer(fd, peer);
+	error = identity_of_peer(fd, peer);
 	if (error == EACCES) {
 		log_at(LOG_WARN, "softverbs: the name %s is held by user %u", name,
 		       (unsigned)peer->uid);

@@ -30,12 +30,6 @@ void name_give(int fd);
 int name_connect(const char *name, struct ucred *peer);
 
 /*
- * The process at the other end of a connected socket. 0, or errno: EACCES when it is another
- * user's.
- */
-int name_peer(int fd, struct ucred *peer);
-
-/*
  * Calls `visit` with what follows `prefix` for each name in use that starts so. Best effort: /proc
  * may be absent.
  */

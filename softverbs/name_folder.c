@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "softverbs/identity.h"
 #include "softverbs/name_folder.h"
 #include "softverbs/peer.h"
 #include "util/clock.h"
@@ -283,7 +284,7 @@ static int folder_check(const char **why)
 	*why = NULL;
 	if (fstat(folder, &stat))
 		return errno;
-	if (stat.st_uid != geteuid())
+	if (identity_of_owner(folder))
 		*why = "it belongs to another user";
 	else if (stat.st_mode & (S_IWGRP | S_IWOTH))
 		*why = "others may write there";

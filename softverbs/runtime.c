@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "softverbs/cancel.h"
 #include "softverbs/cm_fork.h"
+#include "softverbs/identity.h"
 #include "softverbs/name.h"
 #include "softverbs/runtime.h"
 #include "softverbs/settings.h"
@@ -147,7 +148,7 @@ static void listener_ready(struct engine_watch *watch, uint32_t events)
 		fd = runtime_accept(watch->fd);
 		if (fd < 0)
 			return;
-		error = name_peer(fd, &cred);
+		error = identity_of_peer(fd, &cred);
 		if (error) {
 			log_at(LOG_WARN, "softverbs: a link was refused: user %u: %s",
 			       (unsigned)cred.uid, strerror(error));
