@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -44,6 +45,23 @@ void area_barrier(void)
 	fence_full();
 	if (own->expedited && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
 		log_at(LOG_ERROR, "softverbs: membarrier: %s", strerror(errno));
+}
+
+/*
+ * A larger file would bring SIGXFSZ, whose default is to end the program. 0, or EFBIG with the
+ * reason on the log.
+ */
+static int file_size_check(uint64_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= size)
+		return 0;
+	log_at(LOG_ERROR,
+	       "softverbs: the limit of a file's size (RLIMIT_FSIZE) is %llu bytes; an area in"
+	       " shared memory needs %llu (SOFTVERBS_AREA_MB)",
+	       (unsigned long long)limit.rlim_cur, (unsigned long long)size);
+	return EFBIG;
 }
 
 /*
@@ -147,9 +165,12 @@ static int area_make(struct area *area, uint64_t size)
 int area_open(struct sv_peer *self)
 {
 	uint64_t size = (uint64_t)sv_setting(SV_SET_AREA_MB) << 20;
-	struct area *area = calloc(1, sizeof(*area));
-	int err;
+	int err = file_size_check(size);
+	struct area *area;
 
+	if (err)
+		return err;
+	area = calloc(1, sizeof(*area));
 	if (!area)
 		return ENOMEM;
 	area->ro_fd = area->rw_fd = -1;

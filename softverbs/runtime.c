@@ -267,7 +267,6 @@ int runtime_hold(void)
 	if (!runtime.users) {
 		error = runtime_open();
 		if (error) {
-			log_at(LOG_ERROR, "softverbs: runtime: %s", strerror(error));
 			runtime_close();
 		} else {
 			atomic_store(&runtime.inherited, false);
