@@ -223,6 +223,13 @@ DAT_RETURN ep_qp_renew(struct dapl_ep *ep, struct ep_qp_parts *parts);
 /* The new one, once the EP is in the state that its QP is in. */
 void ep_qp_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts);
 void ep_qp_destroy(struct dapl_ep *ep); /* what was not yet taken from the CQs is dropped */
+/*
+ * An inline segment's address is one of the process, and its key is not looked at (ibv_post_send(3)). An offset into a
+ * zero-based region is no such address, so an IA that has had such a region posts nothing inline. ep_inline_end is for
+ * the creation of a region, before its key is known; ep_inline_update for an EP that is listed from now on.
+ */
+void ep_inline_end(struct dapl_ia *ia);
+void ep_inline_update(struct dapl_ep *ep);
 /* Moves what the CQs of the EP hold into its EVDs. false: one of them has no room for all of it. */
 bool ep_drain(struct dapl_ep *ep);
 

@@ -113,6 +113,7 @@ static DAT_RETURN ep_build(const struct ep_parts *parts, const DAT_EP_ATTR *attr
 		return status;
 	}
 	obj_publish(&new->obj, OBJ_EP);
+	ep_inline_update(new);
 	*ep = new;
 	return DAT_SUCCESS;
 }

@@ -18,7 +18,7 @@ static DAT_RETURN request_locked(struct dapl_ep *ep, unsigned op, const DAT_LMR_
 	if (status != DAT_SUCCESS)
 		return status;
 	ib = request_begin(ring, posted, op, operation_of(op), length, cookie, flags);
-	if (op != IB_OP_READ && length <= ep->caps.inline_data)
+	if (op != IB_OP_READ && length <= EP_INLINE(ep))
 		ib |= IB_POST_INLINE;
 	status = request_end(ep, posted,
 			     ib_post_send(ep->qp, op | ib, ring->base | (posted & ring->mask),

@@ -69,6 +69,32 @@ static DAT_COUNT granted(uint32_t value)
 	return value > INT_MAX ? INT_MAX : (DAT_COUNT)value;
 }
 
+/* Posts read it without a lock. */
+static void inline_set(struct dapl_ep *ep, uint32_t bytes)
+{
+	__atomic_store_n(&ep->caps.inline_data, bytes, __ATOMIC_SEQ_CST);
+}
+
+void ep_inline_update(struct dapl_ep *ep)
+{
+	/* seq_cst: either `zero_based` is seen here, or ep_inline_end overwrites what was set before */
+	if (atomic_load(&ep->obj.ia->zero_based))
+		inline_set(ep, 0);
+}
+
+void ep_inline_end(struct dapl_ia *ia)
+{
+	struct obj *obj;
+
+	pthread_mutex_lock(&ia->lock);
+	if (!atomic_load(&ia->zero_based)) {
+		atomic_store(&ia->zero_based, true);
+		TAILQ_FOREACH(obj, &ia->objects[OBJ_EP], link)
+			inline_set((struct dapl_ep *)obj, 0);
+	}
+	pthread_mutex_unlock(&ia->lock);
+}
+
 /* A query shows what the device gave, and the full queue is that of the query. */
 static void caps_store(struct dapl_ep *ep, const struct ib_qp_caps *caps)
 {
@@ -76,8 +102,8 @@ static void caps_store(struct dapl_ep *ep, const struct ib_qp_caps *caps)
 	ep->caps.recv_wr = caps->recv_wr;
 	ep->caps.send_sge = caps->send_sge;
 	ep->caps.recv_sge = caps->recv_sge;
-	/* posts read it without a lock */
-	__atomic_store_n(&ep->caps.inline_data, caps->inline_data, __ATOMIC_RELAXED);
+	inline_set(ep, caps->inline_data);
+	ep_inline_update(ep);
 	if (ep->request_evd) {
 		EP_ATTR_SET(ep, max_request_dtos, granted(caps->send_wr));
 		EP_ATTR_SET(ep, max_request_iov, granted(caps->send_sge));

@@ -5,7 +5,7 @@
 /* Where the payload may go with the work request itself. */
 static bool is_inline(const struct dapl_ep *ep, unsigned op, uint64_t length)
 {
-	return is_message(op) && length <= ep->caps.inline_data;
+	return is_message(op) && length <= EP_INLINE(ep);
 }
 
 DAT_RETURN request_not_taken(struct dapl_ep *ep, DAT_RETURN status)

@@ -33,6 +33,8 @@ struct dapl_ia {
 	struct ib_cq *no_cq;	    /* for the EP side without an EVD; on first need */
 	struct qp_table *qp_table;  /* EP by QP number; read without a lock */
 	TAILQ_ENTRY(dapl_ia) all;   /* ia_all */
+	/* it has, or had, regions addressed from zero: see ep_inline_end; written with `lock` held */
+	atomic_bool zero_based;
 	/* the device owes us what it should say (ep_notice.c) */
 	atomic_bool last_wqe_silent;
 	struct ia_counters counters;

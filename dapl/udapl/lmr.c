@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <dat2/dat_ib_extensions.h>
-#include "dapl/udapl/mem.h"
+#include "dapl/udapl/ep.h"
 #include "dapl/udapl/provider.h"
 
 #define PRIVILEGES_REMOTE                                                                     \
@@ -143,6 +143,8 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		lmr_destroy(lmr);
 		return status;
 	}
+	if (va_type == DAT_VA_TYPE_ZB)
+		ep_inline_end(ia);
 	obj_publish(&lmr->obj, OBJ_LMR);
 	*lmr_handle = lmr;
 	if (lmr_context)

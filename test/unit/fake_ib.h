@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include "dapl/udapl/ep.h"
 #include "dapl/udapl/provider.h"
 #include "test/unit/ep_util.h"
@@ -107,6 +108,7 @@ static struct {
 	struct ib_device devices[2];
 	struct fake_post last;
 	unsigned posts;
+	unsigned inline_faults; /* inline segments that are not memory of this process */
 	uint32_t privileges;
 	bool zero_based;
 	uint32_t next_qp;

@@ -230,31 +230,6 @@ static void test_short_receive(void)
 	teardown();
 }
 
-static void test_zero_based(void)
-{
-	DAT_REGION_DESCRIPTION region;
-	DAT_RMR_TRIPLET remote = { .virtual_address = 10, .segment_length = 100 };
-	DAT_LMR_TRIPLET iov;
-	DAT_LMR_HANDLE lmr;
-	DAT_IA_ATTR attr;
-
-	setup(NULL);
-	OK(dat_ia_query(env.ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
-	region.for_va = env.memory + 5001;
-	IS(dat_lmr_create(env.ia, DAT_MEM_TYPE_VIRTUAL, region, 200, env.pz, DAT_MEM_PRIV_ALL_FLAG,
-			  DAT_VA_TYPE_ZB, &lmr, NULL, &remote.rmr_context, NULL, NULL),
-	   attr.zb_supported ? DAT_SUCCESS : E0(MODEL_NOT_SUPPORTED));
-	if (attr.zb_supported) {
-		fill(0, 100, 9);
-		iov = segment(&env, 0, 100);
-		OK(dat_ep_post_rdma_write(a.ep, 1, &iov, cookie(1), &remote, 0));
-		expect_done(a.request, 1, DAT_DTO_RDMA_WRITE, 100);
-		CU_ASSERT_EQUAL(memcmp(env.memory, env.memory + 5011, 100), 0);
-		OK(dat_lmr_free(lmr));
-	}
-	teardown();
-}
-
 /* ---- queues ---- */
 
 static void test_send_before_receive(void)
@@ -527,7 +502,6 @@ static const struct unit_test tests[] = {
 	{ "dto 8: REMOTE_ACCESS of a write past the end", test_write_past_the_end },
 	{ "memory 2.3: a peer may do what was granted and no more", test_remote_privileges },
 	{ "dto 8: LOCAL_LENGTH and REMOTE_RESPONDER", test_short_receive },
-	{ "memory 2.4: a zero-based region is addressed from 0", test_zero_based },
 	{ "C9: a send before its receive waits", test_send_before_receive },
 	{ "dto 12: the whole depth suppressed", test_whole_depth_suppressed },
 	{ "dto 6: suppressed requests alone go on for ever", test_suppressed_for_ever },
