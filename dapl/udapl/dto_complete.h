@@ -14,14 +14,14 @@ unsigned dto_complete_uncommon(struct dapl_evd *evd, struct dapl_ep *ep, struct 
 			       DAT_EVENT *event);
 
 /*
- * Only errors and unclassified successes wake for certain. A solicited completion is not marked as
- * such: for that class the device wakes, not the event.
+ * Whether a success notifies. `flags` are those of the post: only an UNSIGNALLED stream takes posts that do not notify. A
+ * solicited completion is not marked as such: for that class the device wakes, not the event.
  */
 static inline unsigned dto_event_that_wakes(const struct dapl_evd *evd, unsigned flags)
 {
 	if (__builtin_expect(evd->class == EVD_THRESHOLD, 1))
 		return DTO_EVENT | DTO_NOTIFY;
-	if (evd->class == EVD_UNSIGNALLED && !(flags & DAT_COMPLETION_UNSIGNALLED_FLAG))
+	if (evd->class != EVD_SOLICITED && !(flags & DAT_COMPLETION_UNSIGNALLED_FLAG))
 		return DTO_EVENT | DTO_NOTIFY;
 	return DTO_EVENT;
 }

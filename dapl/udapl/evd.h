@@ -10,11 +10,10 @@
 #include "util/wakefd.h"
 
 /*
- * What completion streams on the EVD agreed on (DAT 2.0, SRQ endpoint creation, generalised): set
- * by the first stream that attaches, dropped with the last. DEFAULT and EVD_THRESHOLD are one
- * class.
+ * What the completion streams on the EVD make of it (evd_stream.c). DEFAULT and EVD_THRESHOLD are one class. On an EVD
+ * that is MIXED some streams are UNSIGNALLED, and each keeps its own rule of which completions notify.
  */
-enum evd_class { EVD_THRESHOLD, EVD_UNSIGNALLED, EVD_SOLICITED };
+enum evd_class { EVD_THRESHOLD, EVD_MIXED, EVD_UNSIGNALLED, EVD_SOLICITED };
 
 struct evd_entry {
 	DAT_EVENT event;
@@ -95,9 +94,10 @@ struct dapl_evd {
 	TAILQ_ENTRY(dapl_evd) cno_link, ready_link; /* the CNO's lock */
 	struct evd_counters counters;
 	/* stream agreement; and `class` */
-	unsigned dto_streams;	/* request and recv streams attached */
-	unsigned other_streams; /* connection, CR, async */
-	unsigned sets;		/* poll sets it is in */
+	unsigned dto_streams;				     /* request and recv streams attached */
+	unsigned unsignalled_streams, srq_threshold_streams; /* of these */
+	unsigned other_streams;				     /* connection, CR, async */
+	unsigned sets;					     /* poll sets it is in */
 };
 
 static inline struct dapl_evd *evd_from(DAT_EVD_HANDLE handle)

@@ -2,50 +2,83 @@
 /* Which streams may share an EVD: the completion flags of its endpoints have to agree. */
 #include "dapl/udapl/evd.h"
 
-static enum evd_class class_of(enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
+/* What a stream's flags make of it. */
+static bool is_unsignalled(DAT_COMPLETION_FLAGS flags)
 {
-	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		return EVD_UNSIGNALLED;
-	/* On the request side the flag says nothing: it is always available per post. */
-	if (stream != EVD_STREAM_REQUEST && flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		return EVD_SOLICITED;
-	return EVD_THRESHOLD;
+	return flags & DAT_COMPLETION_UNSIGNALLED_FLAG;
+}
+
+/* On the request side the flag means nothing: it is always available per post. */
+static bool is_solicited(enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
+{
+	return stream != EVD_STREAM_REQUEST && flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+}
+
+static bool is_srq_threshold(enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
+{
+	return stream == EVD_STREAM_SRQ_RECV && flags & DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
 /*
- * DAT 2.0, dat_ep_create_with_srq, "completion flags": all completion streams alike, and solicited
- * ones alone.
+ * DAT 2.0, dat_ep_create_with_srq, "completion flags": solicited receives alone; with an SRQ's receives that ask for
+ * EVD_THRESHOLD no UNSIGNALLED stream. Otherwise UNSIGNALLED streams share an EVD with others, as consumers do that have
+ * only their requests UNSIGNALLED.
  */
-static bool agrees_locked(const struct dapl_evd *evd, enum evd_stream stream, enum evd_class class)
+static bool agrees_locked(const struct dapl_evd *evd, enum evd_stream stream,
+			  DAT_COMPLETION_FLAGS flags)
 {
 	if (stream == EVD_STREAM_OTHER)
-		return !evd->dto_streams || evd->class != EVD_SOLICITED;
-	if (evd->dto_streams)
-		return evd->class == class;
-	return class != EVD_SOLICITED ||
-	       (!evd->other_streams && !(evd->flags & DAT_EVD_SOFTWARE_FLAG));
+		return evd->class != EVD_SOLICITED;
+	if (evd->dto_streams && (evd->class == EVD_SOLICITED) != is_solicited(stream, flags))
+		return false;
+	if (is_solicited(stream, flags))
+		return !evd->other_streams && !(evd->flags & DAT_EVD_SOFTWARE_FLAG);
+	if (is_srq_threshold(stream, flags))
+		return !evd->unsignalled_streams;
+	return !is_unsignalled(flags) || !evd->srq_threshold_streams;
+}
+
+static enum evd_class class_with_locked(const struct dapl_evd *evd, bool solicited)
+{
+	if (solicited)
+		return EVD_SOLICITED;
+	if (!evd->unsignalled_streams)
+		return EVD_THRESHOLD;
+	return evd->unsignalled_streams == evd->dto_streams ? EVD_UNSIGNALLED : EVD_MIXED;
+}
+
+/* One completion stream more, or less. */
+static void count_locked(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags,
+			 int more)
+{
+	bool solicited = is_solicited(stream, flags);
+
+	evd->dto_streams += (unsigned)more;
+	if (is_unsignalled(flags))
+		evd->unsignalled_streams += (unsigned)more;
+	if (is_srq_threshold(stream, flags))
+		evd->srq_threshold_streams += (unsigned)more;
+	evd->class = (unsigned char)class_with_locked(evd, solicited && evd->dto_streams);
 }
 
 bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
 {
-	enum evd_class class = class_of(stream, flags);
-	bool agrees, changed = false;
+	enum evd_class before;
+	bool agrees;
 
 	if (!evd)
 		return true;
 	if (!obj_hold(&evd->obj))
 		return false;
 	lock_acquire(&evd->lock);
-	agrees = agrees_locked(evd, stream, class);
-	if (agrees && stream == EVD_STREAM_OTHER) {
+	before = evd->class;
+	agrees = agrees_locked(evd, stream, flags);
+	if (agrees && stream == EVD_STREAM_OTHER)
 		evd->other_streams++;
-	} else if (agrees) {
-		changed = evd->class != class;
-		evd->class = class;
-		evd->dto_streams++;
-	}
+	else if (agrees)
+		count_locked(evd, stream, flags, 1);
 	/* What the CQ is to report for the CNO depends on the class. */
-	if (changed)
+	if (evd->class != before)
 		evd_rearm_locked(evd);
 	lock_release(&evd->lock);
 	if (!agrees)
@@ -67,14 +100,13 @@ static void release(struct dapl_evd *evd)
 
 void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
 {
-	(void)flags;
 	if (!evd)
 		return;
 	lock_acquire(&evd->lock);
 	if (stream == EVD_STREAM_OTHER)
 		evd->other_streams--;
-	else if (!--evd->dto_streams)
-		evd->class = EVD_THRESHOLD;
+	else
+		count_locked(evd, stream, flags, -1);
 	release(evd);
 }
 

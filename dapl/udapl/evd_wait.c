@@ -24,11 +24,10 @@ struct waiter {
 
 DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 {
-	if (threshold > 1 && evd->class != EVD_THRESHOLD)
-		return DAT_ERROR(DAT_INVALID_STATE,
-				 evd->class == EVD_UNSIGNALLED
-					 ? DAT_INVALID_STATE_EVD_CONFIG_NOTIFY
-					 : DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
+	if (threshold > 1 && evd->class == EVD_UNSIGNALLED)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
+	if (threshold > 1 && evd->class == EVD_SOLICITED)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
 	return DAT_SUCCESS;
 }
 

@@ -302,6 +302,13 @@ static void test_no_receives(void)
 #define MANY 8u
 
 /* All requests and receives of all endpoints, and binds of windows, come to one EVD. */
+/* As a shipped MPI makes its endpoints: requests that may be UNSIGNALLED, receives that may not, one EVD. */
+static const DAT_EP_ATTR mpi_attr = { .request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG,
+				      .max_recv_dtos = 16,
+				      .max_request_dtos = 16,
+				      .max_recv_iov = 4,
+				      .max_request_iov = 4 };
+
 static void test_shared_streams(void)
 {
 	DAT_EVD_HANDLE cm, dto;
@@ -320,8 +327,10 @@ static void test_shared_streams(void)
 	MUST(dat_psp_create_any(env.ia, &qual, cm, DAT_PSP_CONSUMER_FLAG, &psp));
 	part = segment(&env, 0, 100);
 	for (i = 0; i < MANY; i++) {
-		MUST(dat_ep_create(env.ia, env.pz, dto, dto, cm, NULL, &near[i]));
-		MUST(dat_ep_create(env.ia, env.pz, dto, dto, cm, NULL, &there[i]));
+		MUST(dat_ep_create(env.ia, env.pz, dto, dto, cm, i % 2 ? NULL : &mpi_attr,
+				   &near[i]));
+		MUST(dat_ep_create(env.ia, env.pz, dto, dto, cm, i % 3 ? NULL : &mpi_attr,
+				   &there[i]));
 		MUST(dat_ep_post_recv(there[i], 1, &part, cookie(i), 0));
 		MUST(dat_ep_connect(near[i], env.address, qual, DAT_TIMEOUT_INFINITE, 0, NULL,
 				    DAT_QOS_BEST_EFFORT, 0));

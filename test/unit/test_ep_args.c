@@ -73,7 +73,7 @@ SPOIL(ep_args, ep_request_flags, a->values.request_completion_flags = (DAT_COMPL
 SPOIL(ep_args, ep_two_flags,
       a->values.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG |
 					DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-SPOIL(ep_args, ep_disagree, a->values.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG)
+SPOIL(ep_args, ep_disagree, a->values.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
 /* All that is about the attributes is one argument. */
 #define ATTR_ROWS(arg, number)                                                            \

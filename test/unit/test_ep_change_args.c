@@ -140,9 +140,7 @@ SET(mod_request_flags, REQUEST_COMPLETION_FLAGS, request_completion_flags,
     (DAT_COMPLETION_FLAGS)0x20)
 SET(mod_two_flags, RECV_COMPLETION_FLAGS, recv_completion_flags,
     (DAT_COMPLETION_FLAGS)(DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG))
-SET(mod_disagree, RECV_COMPLETION_FLAGS, recv_completion_flags, DAT_COMPLETION_UNSIGNALLED_FLAG)
-SET(mod_disagree_too, REQUEST_COMPLETION_FLAGS, request_completion_flags,
-    DAT_COMPLETION_UNSIGNALLED_FLAG)
+SET(mod_disagree, RECV_COMPLETION_FLAGS, recv_completion_flags, DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
 #define MASK_ROW(what, spoil)                                      \
 	{                                                          \
@@ -193,7 +191,6 @@ static const struct spoil_row modify_rows[] = {
 	PARAM_ROW("request flags", mod_request_flags, 21),
 	PARAM_ROW("two flags", mod_two_flags, 20),
 	PARAM_ROW("disagreement", mod_disagree, 20),
-	PARAM_ROW("disagreement too", mod_disagree_too, 21),
 };
 
 static const struct spoil_call modify = {

@@ -220,34 +220,31 @@ static void test_pz(void)
 
 static void test_flags(void)
 {
-	const DAT_EP_PARAM_MASK both = ATTR(RECV_COMPLETION_FLAGS) | ATTR(REQUEST_COMPLETION_FLAGS);
-	DAT_EP_ATTR unsignalled = {
-		.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG,
-		.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG,
-	};
-	DAT_EP_PARAM param = { .ep_attr = unsignalled };
+	const DAT_EP_PARAM_MASK recv = ATTR(RECV_COMPLETION_FLAGS);
+	DAT_EP_ATTR solicited = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG };
+	DAT_EP_PARAM param = { .ep_attr = { .recv_completion_flags =
+						    DAT_COMPLETION_DEFAULT_FLAG } };
 	DAT_EP_HANDLE second;
 
 	setup();
 	/* the streams of another EP on the EVDs hold them to what they are */
 	MUST(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, NULL, &second));
-	IS(set_attr(a.ep, both, unsignalled), E(INVALID_PARAMETER, INVALID_ARG3));
+	IS(set_attr(a.ep, recv, solicited), E(INVALID_PARAMETER, INVALID_ARG3));
 	CU_ASSERT_EQUAL(param_of(a.ep).ep_attr.recv_completion_flags,
 			DAT_COMPLETION_EVD_THRESHOLD_FLAG);
 	OK(dat_ep_free(second));
-	OK(set_attr(a.ep, both, unsignalled));
+	OK(set_attr(a.ep, recv, solicited));
 	IS(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, NULL, &second),
 	   E(INVALID_PARAMETER, INVALID_ARG6));
-	/* both sides on one EVD: one alone is refused, the two together are not */
+	/* both sides on one EVD: refused with these flags, not together with others */
 	param.request_evd_handle = a.recv;
-	OK(dat_ep_modify(a.ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &param));
-	IS(set_attr(a.ep, ATTR(REQUEST_COMPLETION_FLAGS), (DAT_EP_ATTR){ 0 }),
+	IS(dat_ep_modify(a.ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &param),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
-	OK(set_attr(a.ep, both, (DAT_EP_ATTR){ 0 }));
+	OK(dat_ep_modify(a.ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE | recv, &param));
 	/* not while a receive is posted; the same ones may be given */
 	post_recvs(&a, 1);
-	IS(set_attr(a.ep, both, unsignalled), E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED));
-	OK(set_attr(a.ep, both, (DAT_EP_ATTR){ 0 }));
+	IS(set_attr(a.ep, recv, solicited), E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED));
+	OK(set_attr(a.ep, recv, (DAT_EP_ATTR){ 0 }));
 	teardown();
 }
 

@@ -58,11 +58,11 @@ static void test_order(void)
 	MUST(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, &attr, &other));
 	MUST(dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &param));
 	param.ep_attr.max_recv_dtos = 20;
-	param.ep_attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	param.ep_attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	fake.refuse = E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY);
 	IS(dat_ep_modify(rig.ep,
 			 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
-				 DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS,
+				 DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS,
 			 &param),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
 	CU_ASSERT_NOT_EQUAL(fake.refuse, DAT_SUCCESS);

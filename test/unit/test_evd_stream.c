@@ -45,11 +45,15 @@ static void test_pairs(void)
 		{ SRQ, U, REQUEST, U, true },
 		{ RECV, U, OTHER, 0, true },
 		{ OTHER, 0, RECV, U, true },
-		{ RECV, U, RECV, T, false },
-		{ RECV, T, RECV, U, false },
-		{ REQUEST, U, RECV, N, false },
-		{ RECV, N, REQUEST, U, false },
+		{ RECV, U, RECV, T, true },
+		{ RECV, T, RECV, U, true },
+		{ REQUEST, U, RECV, N, true },
+		{ RECV, N, REQUEST, U, true },
+		{ SRQ, N, REQUEST, U, true },
+		{ REQUEST, U, SRQ, N, true },
 		{ SRQ, T, REQUEST, U, false },
+		{ REQUEST, U, SRQ, T, false },
+		{ RECV, U, SRQ, T, false },
 		{ RECV, S, RECV, S, true },
 		{ SRQ, S, RECV, S, true },
 		{ RECV, S, RECV, T, false },
@@ -112,8 +116,16 @@ static void test_configuration_lasts_as_long_as_its_streams(void)
 	evd_detach(evd, EVD_STREAM_RECV, S);
 	CU_ASSERT_TRUE(evd_attach(evd, EVD_STREAM_RECV, U));
 	CU_ASSERT_EQUAL(configuration(evd), DAT_EVD_STATE_CONFIG_NOTIFY);
+	CU_ASSERT_TRUE(evd_attach(evd, EVD_STREAM_REQUEST, N));
+	CU_ASSERT_EQUAL(configuration(evd), DAT_EVD_STATE_CONFIG_THRESHOLD);
+	evd_detach(evd, EVD_STREAM_REQUEST, N);
+	CU_ASSERT_EQUAL(configuration(evd), DAT_EVD_STATE_CONFIG_NOTIFY);
 	evd_detach(evd, EVD_STREAM_RECV, U);
 	CU_ASSERT_EQUAL(configuration(evd), DAT_EVD_STATE_CONFIG_THRESHOLD);
+	/* an UNSIGNALLED stream that left no longer stands in the way of an SRQ's */
+	CU_ASSERT_TRUE(evd_attach(evd, EVD_STREAM_SRQ_RECV, T));
+	CU_ASSERT_FALSE(evd_attach(evd, EVD_STREAM_RECV, U));
+	evd_detach(evd, EVD_STREAM_SRQ_RECV, T);
 	MUST(dat_evd_free(evd));
 	rig_close(&rig);
 }
@@ -124,17 +136,18 @@ static void test_creation_of_endpoints(void)
 	DAT_EP_HANDLE ep = DAT_HANDLE_NULL;
 	struct rig rig;
 
-	attr.recv_completion_flags = U;
 	rig_open(&rig, &attr);
 	other = rig_attr();
-	other.recv_completion_flags = T;
+	other.recv_completion_flags = S;
 	IS(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, &other, &ep),
 	   E(INVALID_PARAMETER, INVALID_ARG6));
 	CU_ASSERT_PTR_NULL(ep);
 	/* nothing of the refused one is left */
 	MUST(dat_ep_free(rig.ep));
+	MUST(dat_evd_free(rig.recv));
+	rig.recv = rig_evd(&rig, RIG_QLEN, DAT_EVD_DTO_FLAG);
 	MUST(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, &other, &rig.ep));
-	CU_ASSERT_EQUAL(configuration(rig.recv), DAT_EVD_STATE_CONFIG_THRESHOLD);
+	CU_ASSERT_EQUAL(configuration(rig.recv), DAT_EVD_STATE_CONFIG_SOLICITED);
 	rig_close(&rig);
 }
 

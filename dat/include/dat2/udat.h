@@ -46,7 +46,7 @@ typedef enum dat_evd_state {
 	DAT_EVD_STATE_DISABLED = 0x2,
 	DAT_EVD_STATE_WAITABLE = 0x4, /* dat_evd_wait() is possible */
 	DAT_EVD_STATE_UNWAITABLE = 0x8,
-	DAT_EVD_STATE_CONFIG_NOTIFY = 0x10,    /* EPs with UNSIGNALLED */
+	DAT_EVD_STATE_CONFIG_NOTIFY = 0x10,    /* all queues are UNSIGNALLED */
 	DAT_EVD_STATE_CONFIG_SOLICITED = 0x20, /* EPs with SOLICITED_WAIT */
 	DAT_EVD_STATE_CONFIG_THRESHOLD = 0x30  /* others, or none */
 } DAT_EVD_STATE;
@@ -263,7 +263,7 @@ DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
  * - ARG3: the threshold is not positive, or above the queue length
  * - INVALID_STATE/EVD_UNWAITABLE: made unwaitable, before or during the wait
  * - INVALID_STATE/EVD_WAITER: another thread waits
- * - INVALID_STATE/EVD_CONFIG_NOTIFY, EVD_CONFIG_SOLICITED: a threshold above 1, with EPs that have
+ * - INVALID_STATE/EVD_CONFIG_NOTIFY, EVD_CONFIG_SOLICITED: a threshold above 1, and all queues on it are
  *   UNSIGNALLED or SOLICITED_WAIT
  * - INVALID_STATE: the device's queue has overflowed, and what was left has been taken
  * - ABORT: the EVD was freed, or the IA closed abruptly
