@@ -117,6 +117,7 @@ static DAT_RETURN accept_locked(struct dapl_ep *ep, struct dapl_cr *cr, const vo
 	status = ib_conn_accept(cr->conn, ep->qp, &param, ep);
 	if (status == DAT_SUCCESS) {
 		cr->conn = NULL;
+		ep_accepted_locked(ep);
 		return DAT_SUCCESS;
 	}
 	if (DAT_GET_TYPE(status) == DAT_INVALID_STATE) {

@@ -19,12 +19,23 @@ bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event)
 		atomic_store_explicit(&ep->unannounced, true, memory_order_release);
 	else if (next == DAT_EP_STATE_UNCONNECTED)
 		atomic_store_explicit(&ep->unannounced, false, memory_order_release);
+	if (event == EP_ACCEPT)
+		atomic_store_explicit(&ep->accepted, false, memory_order_relaxed);
 	/* release: who sees the new state sees what led to it, the QP above all */
 	atomic_store_explicit(&ep->state, next, memory_order_release);
 	lock_acquire(&ep->post_lock);
 	ep_requests_bound_locked(ep);
 	lock_release(&ep->post_lock);
 	return true;
+}
+
+void ep_accepted_locked(struct dapl_ep *ep)
+{
+	/* release: pairs with ep_takes_requests */
+	atomic_store_explicit(&ep->accepted, true, memory_order_release);
+	lock_acquire(&ep->post_lock);
+	ep_requests_bound_locked(ep);
+	lock_release(&ep->post_lock);
 }
 
 static void detach(struct dapl_ep *ep)

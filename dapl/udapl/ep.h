@@ -24,6 +24,7 @@ struct dapl_ep {
 	struct lock post_lock, recv_lock; /* serialise posts of one side */
 	bool datagrams;			  /* service type UD: see ep_ud.h; constant */
 	_Atomic DAT_EP_STATE state;	  /* written under lock by ep_set_state_locked only */
+	atomic_bool accepted; /* dat_cr_accept brought the QP up; see ep_takes_requests */
 
 	/*
 	 * By the lock of the side that posts; of what was received, that of the EVD; the others,
@@ -170,6 +171,20 @@ DAT_COMPLETION_FLAGS ep_request_class(DAT_COMPLETION_FLAGS flags);
 void ep_requests_bound_locked(struct dapl_ep *ep);
 void ep_recvs_bound_locked(struct dapl_ep *ep);
 
+/*
+ * Whether requests may be posted: when connected, and when disconnected, to be flushed. The passive side may post as
+ * soon as dat_cr_accept has returned, which leaves the QP ready to send: the peer's answer is later than its first
+ * message at times, and a consumer need not wait for either.
+ */
+static inline bool ep_takes_requests(struct dapl_ep *ep, DAT_EP_STATE state)
+{
+	return state == DAT_EP_STATE_CONNECTED || state == DAT_EP_STATE_DISCONNECTED ||
+	       /* acquire: the QP is seen as dat_cr_accept left it */
+	       (state == DAT_EP_STATE_COMPLETION_PENDING &&
+		atomic_load_explicit(&ep->accepted, memory_order_acquire));
+}
+/* The EP's request was accepted, and its QP can send. */
+void ep_accepted_locked(struct dapl_ep *ep);
 /* The one place where a state is stored. false: the event means nothing in the present state. */
 bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event);
 

@@ -5,13 +5,12 @@
 
 /* ---- how far it goes ---- */
 
-static bool is_postable(const struct dapl_ep *ep)
+static bool is_postable(struct dapl_ep *ep)
 {
 	/* acquire: the QP of that state is seen with it */
 	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
 
-	return ep->qp && EP_ATTR(ep, max_request_iov) > 0 &&
-	       (state == DAT_EP_STATE_CONNECTED || state == DAT_EP_STATE_DISCONNECTED);
+	return ep->qp && EP_ATTR(ep, max_request_iov) > 0 && ep_takes_requests(ep, state);
 }
 
 static void bound_locked(struct dto_ring *ring, bool postable)

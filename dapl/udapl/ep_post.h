@@ -196,15 +196,13 @@ PART DAT_RETURN request_room_locked(struct dapl_ep *ep, uint32_t posted, uint32_
 	return DAT_SUCCESS;
 }
 
-/* E(INVALID_STATE, ...) unless connected, or disconnected, to be flushed. */
+/* E(INVALID_STATE, ...) unless requests may be posted. */
 static inline DAT_RETURN request_state(struct dapl_ep *ep)
 {
 	/* acquire: the QP of that state is seen with it */
 	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
 
-	return unlikely(state != DAT_EP_STATE_CONNECTED) && state != DAT_EP_STATE_DISCONNECTED
-		       ? ep_state_error(state)
-		       : DAT_SUCCESS;
+	return ep_takes_requests(ep, state) ? DAT_SUCCESS : ep_state_error(state);
 }
 
 /*

@@ -117,8 +117,9 @@ static struct {
 	unsigned pds, mrs, mws, cqs, qps, srqs, conns, ahs; /* alive */
 	bool datagrams;				 /* what a device opened from now on has */
 	void (*alter)(struct ib_device *device); /* the same, whatever it is */
-	uint64_t kernel[IB_KERNEL_MOST];	 /* what the kernel has counted */
-	DAT_RMR_TRIPLET remote;			 /* of the last post that came as a work request */
+	void (*accepting)(void); /* in the middle of ib_conn_accept, with the QP not up yet */
+	uint64_t kernel[IB_KERNEL_MOST]; /* what the kernel has counted */
+	DAT_RMR_TRIPLET remote;		 /* of the last post that came as a work request */
 	/* what the next fallible call of any thread answers, once */
 	_Atomic DAT_RETURN refuse;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .next_qp = 0x11 };

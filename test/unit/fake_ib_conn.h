@@ -57,6 +57,8 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 	(void)qp;
 	conn->owner = owner;
 	conn->param = *param;
+	if (fake.accepting)
+		fake.accepting();
 	return fake_refused();
 }
 

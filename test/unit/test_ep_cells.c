@@ -240,13 +240,13 @@ static const struct {
 	{ "ep_reset", do_reset, "+-------+" },
 	{ "ep_free", do_free, "+---+++++" },
 	{ "post_recv", do_recv, "+++++++++" },
-	{ "post_send", do_send, "------+-+" },
-	{ "post_rdma_read", do_read, "------+-+" },
-	{ "post_rdma_write", do_write, "------+-+" },
-	{ "fetch_and_add", do_add, "------+-+" },
-	{ "cmp_and_swap", do_swap, "------+-+" },
-	{ "rdma_write_immed", do_immed, "------+-+" },
-	{ "rmr_bind", do_bind, "------+-+" },
+	{ "post_send", do_send, "-----++-+" },
+	{ "post_rdma_read", do_read, "-----++-+" },
+	{ "post_rdma_write", do_write, "-----++-+" },
+	{ "fetch_and_add", do_add, "-----++-+" },
+	{ "cmp_and_swap", do_swap, "-----++-+" },
+	{ "rdma_write_immed", do_immed, "-----++-+" },
+	{ "rmr_bind", do_bind, "-----++-+" },
 };
 
 static void cell(size_t operation, size_t state)

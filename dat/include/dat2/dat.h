@@ -1045,7 +1045,8 @@ DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle);
  * completed.  [DAT 2.0, EP post]
  * - ARG2: more segments than the EP takes; ARG3: longer than the device's max_message_size
  * - ARG5, for RDMA ARG6: completion flags that the EP or this kind of post does not allow
- * - INVALID_STATE/EP_*: requests want CONNECTED, or DISCONNECTED where they are flushed
+ * - INVALID_STATE/EP_*: requests want CONNECTED, COMPLETION_PENDING on the passive side once
+ *   dat_cr_accept() has returned, or DISCONNECTED where they are flushed
  * - INSUFFICIENT_RESOURCES/RESOURCE_MEMORY: as many are outstanding as the attribute allows
  * - INVALID_HANDLE/EP: a request that an EP of datagrams does not have
  */
