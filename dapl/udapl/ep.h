@@ -156,8 +156,8 @@ bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv,
 bool ep_attr_type_known(const DAT_EP_ATTR *attr);
 bool ep_attr_supported(const struct dapl_ia *ia, const DAT_EP_ATTR *attr);
 bool ep_attr_is_datagram(const DAT_EP_ATTR *attr);
-/* Puts a number to the RDMA segment counts that were left to us. */
-void ep_attr_complete(const struct dapl_ia *ia, DAT_EP_ATTR *attr);
+/* Fills in what was left to us: the RDMA segment counts, and what means nothing without an SRQ. */
+void ep_attr_complete(const struct dapl_ia *ia, bool srq, DAT_EP_ATTR *attr);
 /*
  * The bits of request flags that decide how an EVD may be shared; the others are always available
  * per post.

@@ -38,11 +38,13 @@ void ep_attr_default(const struct dapl_ia *ia, const struct dapl_evd *recv,
 		.max_rdma_read_out = least(DEFAULT_READS, device->max_read_out),
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
-	ep_attr_complete(ia, attr);
+	ep_attr_complete(ia, false, attr);
 }
 
-void ep_attr_complete(const struct dapl_ia *ia, DAT_EP_ATTR *attr)
+void ep_attr_complete(const struct dapl_ia *ia, bool srq, DAT_EP_ATTR *attr)
 {
+	if (!srq)
+		attr->srq_soft_hw = DAT_HW_DEFAULT;
 	if (!attr->max_rdma_read_iov)
 		attr->max_rdma_read_iov = least(attr->max_request_iov, ia->attr->max_sge_read);
 	if (!attr->max_rdma_write_iov)
@@ -107,7 +109,7 @@ static bool service_valid(const struct ib_attr *device, const DAT_EP_ATTR *attr)
 
 /*
  * With an SRQ the receive counts size nothing: max_recv_dtos is only stored, max_recv_iov is
- * ignored. The service type and named attributes that nobody knows are the caller's, which
+ * ignored. Without one srq_soft_hw is ignored, which shipped consumers leave uninitialised. The service type and named attributes that nobody knows are the caller's, which
  * answers them with a type of their own.
  */
 bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request,
@@ -123,7 +125,7 @@ bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv,
 	       attr->max_rdma_size <= device->max_message && attr->qos == DAT_QOS_BEST_EFFORT &&
 	       service_valid(device, attr) && within(attr->max_rdma_read_in, device->max_read_in) &&
 	       within(attr->max_rdma_read_out, device->max_read_out) &&
-	       (attr->srq_soft_hw == DAT_HW_DEFAULT || !attr->srq_soft_hw) &&
+	       (!srq || attr->srq_soft_hw == DAT_HW_DEFAULT || !attr->srq_soft_hw) &&
 	       within(attr->max_rdma_read_iov, device->max_sge_read) &&
 	       within(attr->max_rdma_write_iov, device->max_sge) &&
 	       list_valid(attr->ep_transport_specific_count, attr->ep_transport_specific) &&

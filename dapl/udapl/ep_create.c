@@ -72,7 +72,7 @@ static void attr_take(struct dapl_ep *ep, const struct ep_parts *parts, const DA
 	ep->attr.ep_provider_specific = NULL;
 	if (ep->srq)
 		ep->attr.max_recv_iov = ep->srq->attr.max_recv_iov;
-	ep_attr_complete(ep->obj.ia, &ep->attr);
+	ep_attr_complete(ep->obj.ia, ep->srq, &ep->attr);
 }
 
 /*

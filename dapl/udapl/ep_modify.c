@@ -127,7 +127,7 @@ static DAT_RETURN config_make(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	/* empty lists that are not kept */
 	config->attr.ep_transport_specific = NULL;
 	config->attr.ep_provider_specific = NULL;
-	ep_attr_complete(ep->obj.ia, &config->attr);
+	ep_attr_complete(ep->obj.ia, ep->srq, &config->attr);
 	return DAT_SUCCESS;
 }
 

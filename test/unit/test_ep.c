@@ -192,11 +192,30 @@ static void test_limits(void)
 	attr = plain_attr();
 	attr.qos = DAT_QOS_LOW_LATENCY;
 	IS(create(&attr), E(INVALID_PARAMETER, INVALID_ARG6));
-	attr = plain_attr();
-	attr.srq_soft_hw = DAT_HW_DEFAULT;
-	CU_ASSERT_EQUAL(create(&attr), DAT_SUCCESS);
-	attr.srq_soft_hw = 1;
-	IS(create(&attr), E(INVALID_PARAMETER, INVALID_ARG6));
+	teardown();
+}
+
+/* Without an SRQ it may hold anything: shipped consumers do not initialise it. */
+static void test_soft_watermark(void)
+{
+	static const DAT_COUNT values[] = { DAT_HW_DEFAULT,	  0, 1, -2, 0x7fffffff,
+					    (DAT_COUNT)0xdeadbeef };
+	DAT_EP_PARAM param;
+	DAT_EP_ATTR attr;
+	DAT_EP_HANDLE ep;
+	size_t i;
+
+	setup();
+	for (i = 0; i < COUNT(values); i++) {
+		attr = plain_attr();
+		attr.srq_soft_hw = values[i];
+		MUST(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, &attr, &ep));
+		OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+		CU_ASSERT_EQUAL(param.ep_attr.srq_soft_hw, DAT_HW_DEFAULT);
+		param.ep_attr.srq_soft_hw = values[i];
+		OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param));
+		OK(dat_ep_free(ep));
+	}
 	teardown();
 }
 
@@ -420,6 +439,7 @@ static const struct unit_test tests[] = {
 	{ "ep 6.1 row 8: service types, named attributes", test_service_type },
 	{ "ep 6.1 row 9: a side without an EVD has no queue", test_null_evds },
 	{ "ep 6.1 row 10: each limit, one more, and less than nothing", test_limits },
+	{ "srq_soft_hw is ignored without an SRQ", test_soft_watermark },
 	{ "ep 4: completion flags, each combination", test_flags },
 	{ "ep 4 F1-F4: streams that share an EVD", test_agreement },
 	{ "ep 5: what an EP refers to cannot be freed", test_references },

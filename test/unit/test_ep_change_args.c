@@ -130,7 +130,6 @@ SET(mod_recv_iov, MAX_RECV_IOV, max_recv_iov, 0)
 SET(mod_request_iov, MAX_REQUEST_IOV, max_request_iov, FAKE_MAX_SGE + 1)
 SET(mod_read_in, MAX_RDMA_READ_IN, max_rdma_read_in, 17)
 SET(mod_read_out, MAX_RDMA_READ_OUT, max_rdma_read_out, 16)
-SET(mod_soft, SRQ_SOFT_HW, srq_soft_hw, 3)
 SET(mod_read_iov, MAX_RDMA_READ_IOV, max_rdma_read_iov, 3)
 SET(mod_write_iov, MAX_RDMA_WRITE_IOV, max_rdma_write_iov, FAKE_MAX_SGE + 1)
 SET(mod_transport, NUM_TRANSPORT_ATTR, ep_transport_specific_count, 1)
@@ -182,7 +181,6 @@ static const struct spoil_row modify_rows[] = {
 	PARAM_ROW("request iov", mod_request_iov, 12),
 	PARAM_ROW("read in", mod_read_in, 13),
 	PARAM_ROW("read out", mod_read_out, 14),
-	PARAM_ROW("soft watermark", mod_soft, 15),
 	PARAM_ROW("read iov", mod_read_iov, 16),
 	PARAM_ROW("write iov", mod_write_iov, 17),
 	PARAM_ROW("transport", mod_transport, 18),

@@ -98,7 +98,6 @@ static void test_attributes(void)
 		{ ATTR(MAX_REQUEST_IOV), { .max_request_iov = 1 << 20 } },
 		{ ATTR(MAX_RDMA_READ_IN), { .max_rdma_read_in = 1 << 20 } },
 		{ ATTR(MAX_RDMA_READ_OUT), { .max_rdma_read_out = -1 } },
-		{ ATTR(SRQ_SOFT_HW), { .srq_soft_hw = 1 } },
 		{ ATTR(MAX_RDMA_READ_IOV), { .max_rdma_read_iov = 1 << 20 } },
 		{ ATTR(MAX_RDMA_WRITE_IOV), { .max_rdma_write_iov = 1 << 20 } },
 		{ ATTR(NUM_TRANSPORT_ATTR), { .ep_transport_specific_count = 1 } },

@@ -79,6 +79,9 @@ static void test_attributes(void)
 	CU_ASSERT_EQUAL(param.ep_attr.max_rdma_read_out, 2);
 	CU_ASSERT_EQUAL(param.ep_attr.max_message_size, 12345);
 	CU_ASSERT_EQUAL(param.ep_attr.max_rdma_size, 23456);
+	param.ep_attr.srq_soft_hw = 1;
+	IS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param),
+	   E(INVALID_PARAMETER, INVALID_ARG3));
 	OK(dat_ep_free(ep));
 
 	bad = srq_attr();

@@ -371,7 +371,7 @@ typedef struct dat_ep_attr {
 	DAT_COUNT max_request_iov;    /* segments in a send */
 	DAT_COUNT max_rdma_read_in;   /* the peer's reads at a time; 0: none */
 	DAT_COUNT max_rdma_read_out;  /* own reads at a time; 0: none */
-	DAT_COUNT srq_soft_hw;	      /* none: DAT_HW_DEFAULT or 0 */
+	DAT_COUNT srq_soft_hw;	      /* with an SRQ: DAT_HW_DEFAULT or 0 */
 	DAT_COUNT max_rdma_read_iov;  /* segments in an RDMA read */
 	DAT_COUNT max_rdma_write_iov; /* segments in an RDMA write */
 	DAT_COUNT ep_transport_specific_count;
