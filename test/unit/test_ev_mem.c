@@ -15,7 +15,7 @@ static void test_checks(void)
 	word = 1;
 	IS(DAT_WAIT_MEM(rig.pz, &word, 1, 0, 0), BAD_HANDLE1);
 	IS(DAT_WAIT_MEM(rig.ia, NULL, 1, 0, 0), ARG(3));
-	IS(DAT_WAIT_MEM(rig.ia, (char *)&word + 4, 1, 0, 0), ARG(3));
+	IS(DAT_WAIT_MEM(rig.ia, (void *)((char *)&word + 4), 1, 0, 0), ARG(3));
 	IS(DAT_WAIT_MEM(rig.ia, &word, 0, 0, 0), ARG(4));
 	evd_sleep_start(&sleeper, rig.recv);
 	IS(DAT_WAIT_MEM(rig.recv, &word, 1, 1, 0), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));

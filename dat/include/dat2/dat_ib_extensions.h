@@ -198,7 +198,7 @@ typedef struct dat_ib_extension_event_data {
 	union {
 		DAT_IB_IMMED_DATA immed;
 	} val;
-	union {
+	__extension__ union {
 		DAT_IB_ADDR_HANDLE remote_ah;
 		DAT_IB_COLLECTIVE_EVENT_DATA coll;
 	};
@@ -691,7 +691,7 @@ typedef struct dat_ib_collective_group {
  * The name of the type of a DAT_RETURN, the extensions' own included.  As dat_strerror() for all
  * that is not an extension's.
  */
-static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
+static __inline__ DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
 {
 	switch ((DAT_UINT32)value & ~(DAT_CLASS_ERROR | DAT_CLASS_WARNING)) {
 	case DAT_IB_ERR: *message = "DAT_IB_ERR"; return DAT_SUCCESS;
@@ -701,7 +701,7 @@ static inline DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char 
 }
 
 /* The name of the status of an extension event.  ARG1: there is no such status. */
-static inline DAT_RETURN dat_strerror_ext_status(DAT_IB_STATUS value, const char **message)
+static __inline__ DAT_RETURN dat_strerror_ext_status(DAT_IB_STATUS value, const char **message)
 {
 	switch (value) {
 	case DAT_OP_SUCCESS: *message = "DAT_OP_SUCCESS"; return DAT_SUCCESS;

@@ -11,7 +11,7 @@
 /* DAT_COUNT is signed: DAT_WATERMARK_INFINITE and DAT_VALUE_UNKNOWN are negative. */
 typedef u_int32_t DAT_UINT32;
 typedef u_int64_t DAT_UINT64;
-typedef unsigned long long DAT_UVERYLONG;
+__extension__ typedef unsigned long long DAT_UVERYLONG;
 typedef int DAT_COUNT;
 
 typedef void *DAT_PVOID;
