@@ -129,6 +129,13 @@ typedef enum dat_ib_service_type {
 	DAT_IB_SERVICE_TYPE_UD = DAT_SERVICE_TYPE_EXTENSION_BASE
 } DAT_IB_SERVICE_TYPE;
 
+#if defined(__cplusplus) && !defined(DAT_NO_FLAG_OPERATORS)
+extern "C++" {
+DAT_FLAG_OPERATORS(DAT_EVD_FLAGS, DAT_IB_EVD_EXTENSION_FLAGS)
+DAT_FLAG_OPERATORS(DAT_MEM_PRIV_FLAGS, DAT_IB_MEM_PRIV_FLAGS)
+}
+#endif
+
 typedef enum dat_ib_return { DAT_IB_ERR = DAT_EXTENSION_BASE, DAT_IB_COLLECTIVE_ERR } DAT_IB_RETURN;
 
 /* ---- Events ---- */

@@ -456,4 +456,6 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK lmr_param
 }
 #endif
 
+#include <dat2/dat_flags.h>
+
 #endif /* _UDAT_H_ */
