@@ -58,13 +58,18 @@ static void keep_record(void *list, const struct conf_record *record)
 	sr_list_add(list, record);
 }
 
+static void keep_source(void *list, const char *source)
+{
+	((struct sr_list *)list)->source = strdup(source);
+}
+
 /*
  * Into a list of its own: a fork or an exit in the middle of it must find the registry empty, not
  * half full.
  */
 static void read_conf(struct sr_list *list)
 {
-	const struct conf_sink sink = { .keep = keep_record, .arg = list };
+	const struct conf_sink sink = { .keep = keep_record, .opened = keep_source, .arg = list };
 	unsigned mask;
 
 	log_open("libdat2", REG_LOG_ERROR, LOG_TO_STDERR);
@@ -85,6 +90,8 @@ static void become_ready_locked(void)
 	if (life == LIFE_NEW) {
 		TAILQ_CONCAT(&reg_static.keys, &list.keys, link);
 		TAILQ_CONCAT(&reg_static.libs, &list.libs, link);
+		reg_static.source = list.source;
+		list.source = NULL;
 		life = LIFE_READY;
 	}
 	sr_list_free(&list);

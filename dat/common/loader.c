@@ -146,22 +146,20 @@ static struct turn *turn_of(const struct dr_entry *entry, struct sr_key *key)
 }
 
 /* The entry for the best match, its library loaded if it has to be. */
-static DAT_RETURN entry_get_locked(const DAT_PROVIDER_INFO *wanted, struct dr_entry **found)
+static DAT_RETURN entry_get_locked(struct match *match, struct dr_entry **found)
 {
-	const DAT_PROVIDER_INFO *best;
 	bool tried = false;
-	DAT_RETURN ret;
 
 	for (;;) {
 		struct dr_entry *entry;
 		struct sr_key *key;
 		struct turn *turn;
 
-		ret = reg_match_locked(wanted, &best);
-		if (ret != DAT_SUCCESS)
-			return ret;
-		entry = dr_find_locked(best);
-		key = sr_find_locked(best);
+		reg_match_locked(match);
+		if (!match->best)
+			return match_status(match);
+		entry = dr_find_locked(match->best);
+		key = sr_find_locked(match->best);
 		turn = turn_of(entry, key);
 		if (turn && turn_is_mine_locked(turn))
 			break; /* a provider that opens itself in its init or fini */
@@ -190,20 +188,26 @@ DAT_RETURN reg_acquire(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 		.dapl_version_minor = minor,
 		.is_thread_safe = thread_safe,
 	};
-	struct dr_entry *entry;
+	struct match match = { .wanted = &wanted };
+	char missing[REG_MISSING_MAX] = "";
+	struct dr_entry *entry = NULL;
 	DAT_RETURN ret = reg_enter();
 
 	if (ret != DAT_SUCCESS)
 		return ret;
 	strcpy(wanted.ia_name, name);
-	ret = entry_get_locked(&wanted, &entry);
+	ret = entry_get_locked(&match, &entry);
 	if (ret == DAT_SUCCESS) {
 		*hold = (struct reg_hold){ .dr = entry, .sr = entry->origin };
 		entry->refs++;
 		if (hold->sr)
 			hold->sr->refs++;
+	} else if (!match.best && log_on(REG_LOG_ERROR)) {
+		reg_missing_locked(&match, missing);
 	}
 	reg_unlock();
+	if (*missing)
+		log_at(REG_LOG_ERROR, "%s: %s", name, missing);
 	if (ret != DAT_SUCCESS)
 		log_at(REG_LOG_CONSUMER, "%s %u.%u: no provider, %#x", name, major, minor, ret);
 	return ret;

@@ -121,6 +121,7 @@ struct sr_key {
 struct sr_list {
 	TAILQ_HEAD(, sr_key) keys;
 	TAILQ_HEAD(, sr_lib) libs;
+	char *source; /* the file; NULL if none could be read, or for want of memory */
 };
 
 /* Dynamic registry: what providers registered. */
@@ -145,7 +146,6 @@ struct sr_key *sr_find_locked(const DAT_PROVIDER_INFO *key);
 struct dr_entry *dr_find_locked(const DAT_PROVIDER_INFO *key);
 void dr_forget_locked(struct sr_record *origin);
 bool reg_name_known_locked(const char *name);
-DAT_RETURN reg_match_locked(const DAT_PROVIDER_INFO *wanted, const DAT_PROVIDER_INFO **best);
 bool reg_idle_locked(void);
 void reg_fork_locked(void);
 
@@ -154,6 +154,26 @@ static inline bool name_is_valid(const char *name)
 {
 	return name && strnlen(name, DAT_NAME_MAX_LENGTH) < DAT_NAME_MAX_LENGTH;
 }
+
+/* match.c: how far a search got, in the order of the subtypes; a hit is beyond all of them. */
+enum match_reach { MATCH_NOTHING, MATCH_NAME, MATCH_MAJOR, MATCH_MINOR, MATCH_THREAD_SAFETY };
+
+struct match {
+	const DAT_PROVIDER_INFO *wanted;
+	const DAT_PROVIDER_INFO *best; /* the record that answers; NULL: none does */
+	const DAT_PROVIDER_INFO *nearest;
+	enum match_reach reach;
+};
+
+void match_offer(struct match *match, const DAT_PROVIDER_INFO *info);
+DAT_RETURN match_status(const struct match *match);
+
+/* All records of both registries are offered, `wanted` alone is read; the lock keeps the results. */
+void reg_match_locked(struct match *match);
+
+/* missing.c: why nothing matched. */
+#define REG_MISSING_MAX 700 /* a diagnostic is a line of 1024 bytes, and begins with the name */
+void reg_missing_locked(const struct match *match, char text[REG_MISSING_MAX]);
 
 /* loader.c: what an open IA keeps loaded. */
 struct reg_hold {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Static and dynamic registry: lists by name, version and thread safety, and the search in them. */
+/* Static and dynamic registry: lists by name, version and thread safety. */
 #include <stdlib.h>
 #include "dat/common/reg.h"
 #include "util/log.h"
@@ -21,6 +21,7 @@ void sr_list_init(struct sr_list *list)
 {
 	TAILQ_INIT(&list->keys);
 	TAILQ_INIT(&list->libs);
+	list->source = NULL;
 }
 
 static struct sr_key *sr_list_find(const struct sr_list *list, const DAT_PROVIDER_INFO *info)
@@ -106,6 +107,8 @@ void sr_list_free(struct sr_list *list)
 		TAILQ_REMOVE(&list->libs, lib, link);
 		free(lib);
 	}
+	free(list->source);
+	list->source = NULL;
 }
 
 struct sr_key *sr_find_locked(const DAT_PROVIDER_INFO *info)
@@ -153,62 +156,16 @@ bool reg_name_known_locked(const char *name)
 	return false;
 }
 
-/* How far a search got, in the order of the subtypes; a hit is beyond all of them. */
-enum reach { REACH_NOTHING, REACH_NAME, REACH_MAJOR, REACH_MINOR, REACH_THREAD_SAFETY };
-
-struct search {
-	const DAT_PROVIDER_INFO *wanted;
-	const DAT_PROVIDER_INFO *best;
-	enum reach reach;
-};
-
-/*
- * Same name and major; the smallest minor that is not below the wanted one; thread safe entries
- * answer requests that do not ask for it, after all others.
- */
-static void search_offer(struct search *search, const DAT_PROVIDER_INFO *info)
+void reg_match_locked(struct match *match)
 {
-	const DAT_PROVIDER_INFO *wanted = search->wanted, *best = search->best;
-	enum reach reach = REACH_THREAD_SAFETY;
-
-	if (strcmp(info->ia_name, wanted->ia_name))
-		return;
-	if (info->dapl_version_major != wanted->dapl_version_major)
-		reach = REACH_NAME;
-	else if (info->dapl_version_minor < wanted->dapl_version_minor)
-		reach = REACH_MAJOR;
-	else if (wanted->is_thread_safe && !info->is_thread_safe)
-		reach = REACH_MINOR;
-	if (reach > search->reach)
-		search->reach = reach;
-	if (reach < REACH_THREAD_SAFETY)
-		return;
-	if (!best || (!info->is_thread_safe == !best->is_thread_safe
-			      ? info->dapl_version_minor < best->dapl_version_minor
-			      : !info->is_thread_safe == !wanted->is_thread_safe))
-		search->best = info;
-}
-
-DAT_RETURN reg_match_locked(const DAT_PROVIDER_INFO *wanted, const DAT_PROVIDER_INFO **best)
-{
-	static const DAT_RETURN_SUBTYPE missing[] = {
-		[REACH_NOTHING] = DAT_NAME_NOT_REGISTERED,
-		[REACH_NAME] = DAT_MAJOR_NOT_FOUND,
-		[REACH_MAJOR] = DAT_MINOR_NOT_FOUND,
-		[REACH_MINOR] = DAT_THREAD_SAFETY_NOT_FOUND,
-	};
-	struct search search = { .wanted = wanted };
 	const struct dr_entry *entry;
 	const struct sr_key *key;
 
+	*match = (struct match){ .wanted = match->wanted };
 	TAILQ_FOREACH(entry, &reg_dynamic, link)
-		search_offer(&search, &entry->info);
+		match_offer(match, &entry->info);
 	TAILQ_FOREACH(key, &reg_static.keys, link)
-		search_offer(&search, &key->info);
-	if (!search.best)
-		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, missing[search.reach]);
-	*best = search.best;
-	return DAT_SUCCESS;
+		match_offer(match, &key->info);
 }
 
 /* Nothing is loaded, being loaded or referred to. */

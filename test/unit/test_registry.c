@@ -55,13 +55,15 @@ static void add(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEA
  */
 static DAT_RETURN match(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe)
 {
-	const DAT_PROVIDER_INFO wanted = info_of(name, major, minor, safe), *best;
+	const DAT_PROVIDER_INFO wanted = info_of(name, major, minor, safe);
+	struct match found = { .wanted = &wanted };
 	DAT_RETURN ret = reg_enter();
 
 	CU_ASSERT_EQUAL(ret, DAT_SUCCESS);
-	ret = reg_match_locked(&wanted, &best);
+	reg_match_locked(&found);
+	ret = match_status(&found);
 	if (ret == DAT_SUCCESS)
-		ret = best->dapl_version_minor * 10 + !!best->is_thread_safe;
+		ret = found.best->dapl_version_minor * 10 + !!found.best->is_thread_safe;
 	reg_unlock();
 	return ret;
 }
