@@ -8,16 +8,20 @@
 #include <string.h>
 #include "dapl/openib/address.h"
 
-/* Each answers 0, ENODEV for a name it does not know, or why it cannot tell. */
+/* Each returns 0, ENODEV for a name that it does not know, or another error, which it has logged. */
 
 /* The interface's IPv4 address, else its first IPv6 one. */
 static int from_netdev(const char *name, struct sockaddr_storage *address)
 {
 	const struct sockaddr *found = NULL;
 	struct ifaddrs *list, *entry;
+	int error;
 
-	if (getifaddrs(&list))
-		return errno;
+	if (getifaddrs(&list)) {
+		error = errno;
+		log_at(LOG_ERROR, "%s: getifaddrs: %s", name, strerror(error));
+		return error;
+	}
 	for (entry = list; entry; entry = entry->ifa_next) {
 		if (!entry->ifa_addr || strcmp(entry->ifa_name, name))
 			continue;
@@ -67,24 +71,58 @@ static bool from_gid(struct ibv_context *verbs, uint8_t port, struct sockaddr_st
 	return found;
 }
 
+/* 0, or logged: the device has no such port, or the port has no address. */
+static int from_port(struct ibv_context *verbs, const char *name, unsigned port,
+		     struct sockaddr_storage *address)
+{
+	struct ibv_device_attr attr;
+	int error = ibv_query_device(verbs, &attr);
+
+	if (error) {
+		log_at(LOG_ERROR, "%s: ibv_query_device: %s", name, strerror(error));
+		return error;
+	}
+	if (port > attr.phys_port_cnt) {
+		if (attr.phys_port_cnt == 1)
+			log_at(LOG_ERROR, "%s has no port %u: its only port is 1", name, port);
+		else
+			log_at(LOG_ERROR, "%s has no port %u: its ports are 1 to %u", name, port,
+			       attr.phys_port_cnt);
+		return ENXIO;
+	}
+	if (!from_gid(verbs, port ? (uint8_t)port : 1, address)) {
+		log_at(LOG_ERROR,
+		       "%s: port %u has no IP address among its GIDs: name a network interface "
+		       "of the device instead",
+		       name, port ? port : 1);
+		return EADDRNOTAVAIL;
+	}
+	return 0;
+}
+
 static int from_device(const char *name, unsigned port, struct sockaddr_storage *address)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *verbs;
 	int i, error = ENODEV;
 
-	if (!list) /* other than for want of memory: no verbs in this kernel */
-		return errno == ENOMEM ? ENOMEM : ENODEV;
+	if (!list) { /* other than for want of memory: no verbs in this kernel */
+		if (errno != ENOMEM)
+			return ENODEV;
+		log_at(LOG_ERROR, "%s: ibv_get_device_list: %m", name);
+		return ENOMEM;
+	}
 	for (i = 0; list[i] && strcmp(ibv_get_device_name(list[i]), name); i++)
 		;
 	if (list[i]) {
 		verbs = ibv_open_device(list[i]);
-		if (!verbs)
-			error = errno;
-		else if (from_gid(verbs, port ? (uint8_t)port : 1, address))
-			error = 0;
-		if (verbs)
+		if (verbs) {
+			error = from_port(verbs, name, port, address);
 			ibv_close_device(verbs);
+		} else {
+			error = errno;
+			log_at(LOG_ERROR, "%s: ibv_open_device: %s", name, strerror(error));
+		}
 	}
 	ibv_free_device_list(list);
 	return error;
@@ -93,13 +131,15 @@ static int from_device(const char *name, unsigned port, struct sockaddr_storage 
 static int from_host(const char *name, struct sockaddr_storage *address)
 {
 	struct addrinfo *list;
+	int error = getaddrinfo(name, NULL, NULL, &list);
 
-	switch (getaddrinfo(name, NULL, NULL, &list)) {
-	case 0: break;
-	case EAI_MEMORY: return ENOMEM;
-	case EAI_SYSTEM: return errno;
-	default: return ENODEV;
+	if (error == EAI_MEMORY || error == EAI_SYSTEM) {
+		error = error == EAI_MEMORY ? ENOMEM : errno;
+		log_at(LOG_ERROR, "%s: getaddrinfo: %s", name, strerror(error));
+		return error;
 	}
+	if (error)
+		return ENODEV;
 	memcpy(address, list->ai_addr, list->ai_addrlen);
 	freeaddrinfo(list);
 	return 0;
@@ -129,7 +169,5 @@ int address_find(const char *params, struct sockaddr_storage *address)
 		       "%s: no network interface with an address, no verbs device and "
 		       "no host of this name",
 		       name);
-	else if (error)
-		log_at(LOG_ERROR, "%s: its address cannot be found: %s", name, strerror(error));
 	return error;
 }

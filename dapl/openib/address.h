@@ -6,8 +6,9 @@
 #include "dapl/openib/openib.h"
 
 /*
- * The local address behind "<netdev | verbs device | address | host> <port>". 0; else logged, and ENODEV when there is
- * none, or why nobody can tell.
+ * The local address behind "<netdev | verbs device | address | host> <port>". Returns 0, or an error that it has logged:
+ * ENODEV for an unknown name, ENXIO for a port that the device does not have, EADDRNOTAVAIL for a port without an IP
+ * address, or what the system returned.
  */
 int address_find(const char *params, struct sockaddr_storage *address);
 
