@@ -77,8 +77,6 @@ bool peer_is_there(uint16_t slot);	    /* linked, and its end of the link is ope
 struct sv_peer *peer_self(void);	    /* no reference taken */
 void peer_hold(struct sv_peer *peer);	    /* one more reference, for who has one */
 void peer_put(struct sv_peer *peer);
-/* the link ends, for both, as if each had died to the other */
-void peer_cut(struct sv_peer *peer);
 void peer_ring(struct sv_peer *peer); /* wakes its engine: data_doorbell runs there */
 
 /* Sends a message over the link; never blocks (the engine queues). fd -1: none. 0 or errno. */

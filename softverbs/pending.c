@@ -64,7 +64,7 @@ static void sq_timer_fire(struct sv_timer *timer)
 	sq_run(container(sv_qp, sq.timer, timer));
 }
 
-uint64_t sq_rnr_period(const struct sv_qp *qp)
+static uint64_t sq_rnr_period(const struct sv_qp *qp)
 {
 	return rnr_ticks[atomic_load_explicit(&qp->tx.ro->min_rnr, memory_order_relaxed) & 31] *
 	       10 * NSEC_PER_USEC;
@@ -117,10 +117,6 @@ int sq_wait_locked(struct sv_qp *qp, enum sq_wait why)
 	struct sv_sq *sq = &qp->sq;
 	uint64_t now = clock_now();
 
-	if (why == SQ_DELAYED) {
-		sq->wait = SQ_DELAYED;
-		return EXEC_WAIT(SQ_DELAYED);
-	}
 	if (sq->wait != why) {
 		if (why == SQ_RNR && !qp->attr.rnr_retry)
 			return IBV_WC_RNR_RETRY_EXC_ERR;

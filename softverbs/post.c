@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Posting sends: a work request is executed here and now unless something stands against it. */
 #include <errno.h>
-#include "softverbs/fault.h"
 #include "softverbs/mw.h"
 #include "softverbs/send.h"
 #include "softverbs/ud.h"
@@ -96,8 +95,7 @@ int sq_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 	if (unlikely(length > SV_MAX_MSG))
 		return IBV_WC_LOC_LEN_ERR;
 	if (unlikely(!qp->sq.plain))
-		return qp->fault ? fault_execute_locked(qp, wr, (uint32_t)length)
-				 : unreliable_execute_locked(qp, wr, (uint32_t)length);
+		return unreliable_execute_locked(qp, wr, (uint32_t)length);
 	return sq_execute_connected_locked(qp, wr, (uint32_t)length);
 }
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "softverbs/fault.h"
 #include "softverbs/srq.h"
 #include "softverbs/tx.h"
 #include "softverbs/ud.h"
@@ -169,11 +168,9 @@ static int qp_open(struct sv_qp *qp, const struct ibv_qp_init_attr *init)
 	pthread_mutex_init(&qp->modify, NULL);
 	pthread_mutex_init(&qp->serve.lock, NULL);
 	err = sq_open(&qp->sq, init);
-	if (!err)
-		err = fault_open(&qp->fault, qp);
 	if (err)
 		return err;
-	qp->sq.plain = qp->sq.service == SERVICE_RC && !qp->fault;
+	qp->sq.plain = qp->sq.service == SERVICE_RC;
 	srq_shape_lock(qp->srq);
 	err = rx_open(qp, init);
 	if (!err) {
@@ -197,7 +194,6 @@ static void qp_free(struct sv_qp *qp)
 		qp_close_ex(qp);
 		rx_close(qp);
 		sq_close(&qp->sq);
-		fault_close(qp->fault);
 		ids_give(&area_own()->qps, qp->id);
 		pthread_mutex_destroy(&qp->modify);
 		pthread_mutex_destroy(&qp->serve.lock);
@@ -275,7 +271,6 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	engine_timer_cancel(&qp->settle_timer);
 	engine_timer_cancel(&qp->sq.timer);
 	engine_timer_cancel(&qp->sq.take_timer);
-	fault_cancel(qp->fault);
 	async_retire_qp(ibv);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

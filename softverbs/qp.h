@@ -23,7 +23,6 @@ enum sq_wait {
 	SQ_LINKING, /* the link to its process is being made */
 	SQ_DRAIN,   /* state SQD */
 	SQ_REMOTE,  /* the peer copies, in its polls or its engine */
-	SQ_DELAYED, /* SOFTVERBS_FAULT; fault.c ends it */
 };
 
 enum sv_service {
@@ -37,7 +36,7 @@ struct sv_sq {
 	uint32_t mask;
 	uint32_t opcodes; /* a bit for each that the service has */
 	uint8_t service;  /* enum sv_service */
-	bool plain;	  /* SERVICE_RC, and no faults are asked for */
+	bool plain;	  /* SERVICE_RC */
 	uint32_t head;	  /* next to post */
 	uint32_t exec;	  /* next to execute; what is in between waits */
 	uint32_t polled_seen;
@@ -170,7 +169,6 @@ struct sv_qp {
 	TAILQ_ENTRY(sv_qp) srq_entry; /* the SRQ's lock */
 	struct sv_ud *ud;	      /* NULL: not a datagram QP */
 	struct ex_send *ex_send;
-	struct sv_fault *fault; /* NULL: none is asked for */
 };
 
 static inline struct sv_qp *qp_of(struct ibv_qp *ibv)
@@ -263,7 +261,6 @@ void sq_hold_locked(struct sv_qp *qp, const struct ibv_send_wr *wr);
  * status to fail with.
  */
 int sq_wait_locked(struct sv_qp *qp, enum sq_wait why);
-uint64_t sq_rnr_period(const struct sv_qp *qp); /* of a bound one: the responder's timer */
 /* Executes what waits as far as possible. */
 void sq_run_locked(struct sv_qp *qp);
 /* The queue's state is ERR: everything left completes with a flush. */

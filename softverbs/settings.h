@@ -31,15 +31,6 @@ unsigned long sv_setting(enum sv_setting which);
 /* SOFTVERBS_VENDOR=vendor:part, for programs that know a device by its numbers; left alone else. */
 void sv_setting_vendor(uint32_t *vendor, uint32_t *part);
 
-struct sv_fault_plan {	     /* zeros: not that one */
-	unsigned long rnr;   /* every so many messages of a QP find no receive, once */
-	unsigned long delay; /* microseconds that each work request waits */
-	unsigned long drop;  /* after so many work requests of a QP its link is cut */
-};
-
-/* SOFTVERBS_FAULT=rnr=N,delay=USEC,drop=N; false: no faults. */
-bool sv_setting_fault(struct sv_fault_plan *plan);
-
 /* SOFTVERBS_DIR: where processes meet that share no network namespace; NULL: not set. */
 const char *sv_setting_folder(void);
 

@@ -120,14 +120,6 @@ bool peer_is_there(uint16_t slot)
 	return there;
 }
 
-void peer_cut(struct sv_peer *peer)
-{
-	links_lock();
-	if (peer->link)
-		shutdown(peer->link->watch.fd, SHUT_RDWR);
-	links_unlock();
-}
-
 void peer_ring(struct sv_peer *peer)
 {
 	eventfd_write(peer->doorbell, 1); /* full: it is rung already */

@@ -24,7 +24,7 @@ conf_util := $(call objs,$(filter-out test/conform/conform_%.c,$(wildcard test/c
         check-fresh check-table fuzz run-fuzz tests
 
 tests: all $(bench) $(exact) $(layer) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
-       $(B)/test/readme-ping $(B)/test/event-ops $(B)/test/early-send $(B)/test/wire
+       $(B)/test/verbs-fault.so $(B)/test/readme-ping $(B)/test/event-ops $(B)/test/early-send $(B)/test/wire
 
 $(addprefix $(B)/test/,$(unit_dat)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o $(dat_o) $(B)/obj/util/log.o
 	@mkdir -p $(@D)
@@ -65,6 +65,12 @@ $(addprefix $(B)/test/rdma/,$(conform)): $(B)/test/rdma/%: $(B)/obj/test/conform
 $(B)/test/fake_provider.so: $(B)/obj/test/unit/fake_provider.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(if $(SAN),-fsanitize=$(SAN) $(shared_asan)) -o $@ $^
+
+# Preloaded before programs on the drop-in by blackbox/verbs-fault.sh.
+$(B)/test/verbs-fault.so: $(B)/obj/test/fault/verbs_fault.o
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared $(if $(SAN),-fsanitize=$(SAN) $(shared_asan)) -o $@ $^ -ldl
 
 # What blackbox/event-mixing.sh runs on all mixtures of registry and provider.
 $(B)/test/event-ops: $(B)/obj/test/blackbox/event_ops.o $(B)/lib/libdat2.so.2

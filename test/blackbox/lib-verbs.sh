@@ -59,7 +59,8 @@ sv=$tmp/bin/sv
 mkdir "$tmp/bin"
 cat >"$sv" <<-END
 	#!/bin/sh
-	${san_preload:+export LD_PRELOAD='$san_preload' ASAN_OPTIONS=detect_leaks=0}
+	export LD_PRELOAD="$san_preload\${VERBS_PRELOAD:+:\$VERBS_PRELOAD}"
+	${san_preload:+export ASAN_OPTIONS=detect_leaks=0}
 	exec '$BUILD/bin/softverbs-run' "\$@"
 END
 chmod +x "$sv"

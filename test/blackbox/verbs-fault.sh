@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# The packaged rping with SOFTVERBS_FAULT: messages that find no receive and that take long, which it bears; a link that is
-# cut, of which both sides hear.
+# The packaged rping with faults preloaded (test/fault): it survives messages that find no receive or take long, and both
+# sides learn that a link is cut.
 . test/blackbox/lib-verbs.sh
 needs rping
+export VERBS_PRELOAD=$BUILD/test/verbs-fault.so
 
 for faults in rnr=3 delay=2000 rnr=1,delay=500; do
-	SOFTVERBS_FAULT=$faults pair 'cm_listens 7174' 'rping -s -a 127.0.0.1 -C 20 -S 1000' \
+	VERBS_FAULT=$faults pair 'cm_listens 7174' 'rping -s -a 127.0.0.1 -C 20 -S 1000' \
 		'rping -c -a 127.0.0.1 -C 20 -S 1000 -V'
 done
 
@@ -15,10 +16,10 @@ gone() {
 	! kill -0 "$1" 2>/dev/null || grep -q ' Z ' "/proc/$1/stat"
 }
 
-start server "$sv" rping -s -a 127.0.0.1
+VERBS_PRELOAD= start server "$sv" rping -s -a 127.0.0.1
 server_pid=$started
 within 30 cm_listens 7174 || fail 'the server does not listen'
-start client env SOFTVERBS_FAULT=drop=20 "$sv" rping -c -a 127.0.0.1 -v -C 0
+start client env VERBS_FAULT=drop=20 "$sv" rping -c -a 127.0.0.1 -v -C 0
 client_pid=$started
 within 30 says client 'ping data' || fail 'the client does not begin'
 within 30 gone "$client_pid" || fail 'the client goes on without a link'
