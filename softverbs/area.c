@@ -175,7 +175,6 @@ int area_open(struct sv_peer *self)
 		return ENOMEM;
 	area->ro_fd = area->rw_fd = -1;
 	area->eager = (uint32_t)sv_setting(SV_SET_EAGER);
-	area->strict_sq = sv_setting(SV_SET_STRICT_SQ);
 	self->ro_size = self->rw_size = size;
 	own = area; /* a forked child leaves its parent's behind */
 	err = area_make(area, size);

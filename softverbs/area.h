@@ -44,7 +44,6 @@ struct area {
 	struct sv_rw *rw;
 	int ro_fd, rw_fd;
 	uint32_t eager;	 /* longest message that goes through a ring where memory can be reached */
-	bool strict_sq;	 /* a place in a send queue is free when it, or a later one, was polled */
 	bool expedited;	 /* membarrier reaches every process that asked for it, this one included */
 	uint64_t holder; /* of stripes: this process, see stripe.c */
 	uint32_t *alive;

@@ -158,29 +158,6 @@ static int post_waiting_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, i
 	return 0;
 }
 
-/*
- * SOFTVERBS_STRICT_SQ=0: what was executed and makes no completion gives its place back, as on
- * devices that do not wait for a later one to be polled.
- */
-static void sq_retire_locked(struct sv_qp *qp)
-{
-	struct sv_sq *sq = &qp->sq;
-	uint32_t polled, ready;
-
-	if (!lock_try(&qp->send_cq->lock))
-		return;
-	polled = atomic_load_explicit(&qp->sq_polled, memory_order_relaxed);
-	ready = atomic_load_explicit(&qp->sq_ready, memory_order_relaxed);
-	while (polled != sq->exec && !sq->done[polled & sq->mask].emit) {
-		if (polled++ == ready)
-			ready++;
-	}
-	atomic_store_explicit(&qp->sq_ready, ready, memory_order_relaxed);
-	atomic_store_explicit(&qp->sq_polled, polled, memory_order_relaxed);
-	sq->polled_seen = polled;
-	lock_release(&qp->send_cq->lock);
-}
-
 static int post_any_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct sv_sq *sq = &qp->sq;
@@ -192,8 +169,6 @@ static int post_any_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 	if (unlikely(sq->head - sq->polled_seen > sq->mask)) {
 		/* acquire: its entries were read before they are written again */
 		sq->polled_seen = atomic_load_explicit(&qp->sq_polled, memory_order_acquire);
-		if (sq->head - sq->polled_seen > sq->mask && !area_own()->strict_sq)
-			sq_retire_locked(qp);
 		if (sq->head - sq->polled_seen > sq->mask)
 			return state == IBV_QPS_RTS || state >= IBV_QPS_SQD ? ENOMEM : EINVAL;
 	}
@@ -259,8 +234,6 @@ static int batch_check_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, ui
 		return EINVAL;
 	/* acquire: as in post_one_locked */
 	sq->polled_seen = atomic_load_explicit(&qp->sq_polled, memory_order_acquire);
-	if (sq->head - sq->polled_seen + count > sq->mask + 1 && !area_own()->strict_sq)
-		sq_retire_locked(qp);
 	if (sq->head - sq->polled_seen + count > sq->mask + 1)
 		return ENOMEM;
 	for (uint32_t i = 0; i < count; i++)

@@ -22,7 +22,6 @@ static const struct {
 	/* above, one copy by the kernel is faster than two through the ring */
 	[SV_SET_EAGER] = { "SOFTVERBS_EAGER", 0, 65536, 4096, NULL },
 	[SV_SET_AREA_MB] = { "SOFTVERBS_AREA_MB", 32, 16384, 512, NULL },
-	[SV_SET_STRICT_SQ] = { "SOFTVERBS_STRICT_SQ", 0, 1, 1, NULL },
 	[SV_SET_LOG] = { "SOFTVERBS_LOG", 0, LOG_ERROR | LOG_WARN | LOG_NOTE | LOG_TRACE, 0, NULL },
 };
 
