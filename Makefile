@@ -35,15 +35,15 @@ verbs  := -libverbs -lrdmacm
 config := -lconfig
 
 objs    = $(patsubst %.c,$(B)/obj/%.o,$(1))
-dat_o  := $(call objs,$(wildcard dat/common/*.c))
+dat_o  := $(call objs,$(wildcard dat/common/*.c) util/log.c util/text_file.c)
 util_o := $(call objs,$(wildcard util/*.c))
 dapl_o := $(call objs,$(wildcard dapl/udapl/*.c dapl/openib/*.c))
 drop_o := $(call objs,$(wildcard softverbs/dropin_*.c))
 drop_cm_o := $(filter %/dropin_rdmacm.o %/dropin_rsocket.o,$(drop_o))
 soft_o := $(filter-out $(drop_o),$(call objs,$(wildcard softverbs/*.c)))
-soft_util_o := $(filter-out $(B)/obj/util/settings%.o,$(util_o))
+soft_util_o := $(filter-out $(B)/obj/util/settings%.o $(B)/obj/util/text_file.o,$(util_o))
 datinfo_o := $(call objs,$(wildcard tools/*.c) dat/common/conf.c dat/common/conf_file.c) \
-             $(filter %/log.o $(B)/obj/util/settings%.o,$(util_o))
+             $(filter %/log.o %/text_file.o $(B)/obj/util/settings%.o,$(util_o))
 # Programs that share a folder: each has the parts named after it, and the common ones.
 tool_common   := $(call objs,$(wildcard test/common/*.c))
 dtest_common  := $(addprefix test/dtest/,output.c clock.c await.c channel.c)
@@ -82,7 +82,7 @@ $(B)/obj/%.o: %.c $(B)/flags
 
 soname = -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic $(ldflags) $(LDFLAGS)
 
-$(B)/lib/libdat2.so.2: $(dat_o) $(B)/obj/util/log.o dat/libdat2.map
+$(B)/lib/libdat2.so.2: $(dat_o) dat/libdat2.map
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(soname) -Wl,--version-script=dat/libdat2.map -o $@ $(filter %.o,$^) -ldl

@@ -26,7 +26,7 @@ conf_util := $(call objs,$(filter-out test/conform/conform_%.c,$(wildcard test/c
 tests: all $(bench) $(exact) $(layer) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
        $(B)/test/verbs-fault.so $(B)/test/readme-ping $(B)/test/event-ops $(B)/test/early-send $(B)/test/wire
 
-$(addprefix $(B)/test/,$(unit_dat)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o $(dat_o) $(B)/obj/util/log.o
+$(addprefix $(B)/test/,$(unit_dat)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o $(dat_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(call rpath,../lib) $(wraps) -rdynamic -o $@ $^ -lcunit -ldl

@@ -7,6 +7,9 @@
 #include <libconfig.h>
 #include "util/log.h"
 #include "util/settings.h"
+#include "util/text_file.h"
+
+#define SETTINGS_FILE_MAX (1u << 20) /* libconfig needs many times as much */
 
 struct file {
 	struct settings *all;
@@ -197,26 +200,19 @@ static void parse(const struct file *file, const char *text)
 void settings_file_read(struct settings *all, const char *path, bool must_exist)
 {
 	const struct file file = { .all = all, .path = path };
-	FILE *stream = fopen(path, "re");
-	char *text = NULL;
-	size_t room = 0;
-	ssize_t len;
+	char *text;
+	size_t len;
 
-	if (!stream) {
+	errno = text_file_read(path, SETTINGS_FILE_MAX, &text, &len);
+	if (errno) {
 		if (must_exist || (errno != ENOENT && errno != ENOTDIR))
 			log_at(LOG_ERROR, "%s: %m; the defaults are used", path);
 		return;
 	}
-	len = getdelim(&text, &room, '\0', stream); /* all of it: a text has no NUL */
-	if (len < 0 && ferror(stream)) {
-		log_at(LOG_ERROR, "%s: %m; the defaults are used", path);
-	} else {
-		snprintf(all->path, sizeof(all->path), "%s", path);
-		if (len > 0 && !text[len - 1])
-			log_at(LOG_ERROR, "%s: a NUL byte; the file is ignored", path);
-		else if (len > 0)
-			parse(&file, text);
-	}
+	snprintf(all->path, sizeof(all->path), "%s", path);
+	if (memchr(text, '\0', len))
+		log_at(LOG_ERROR, "%s: a NUL byte; the file is ignored", path);
+	else
+		parse(&file, text);
 	free(text);
-	fclose(stream);
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Which dat.conf is read. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "dat/common/reg.h"
 #include "util/log.h"
+#include "util/text_file.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
 #endif
 
-#define CONF_FILE_MAX (16u << 20) /* a device or an endless pipe must not take all memory */
+#define CONF_FILE_MAX (16u << 20) /* an endless device must not take all memory */
 
 /*
  * What a machine without any dat.conf has: the software device, and the first InfiniBand interface.
@@ -19,35 +18,6 @@
 static const char built_in[] =
 	"ofa-v2-soft u2.0 nonthreadsafe default libdaplsoft.so.2 dapl.2.0 \"soft0 1\" \"\"\n"
 	"ofa-v2-ib0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"ib0 0\" \"\"\n";
-
-/* 0, or an errno; *text is the caller's, and has a byte to spare. */
-static int read_all(int fd, char **text, size_t *len)
-{
-	size_t room = 0;
-	ssize_t got;
-	char *grown;
-
-	*text = NULL;
-	*len = 0;
-	for (;;) {
-		if (*len == room) {
-			if (room >= CONF_FILE_MAX)
-				return EFBIG;
-			room = room ? 2 * room : 16384;
-			grown = realloc(*text, room + 1);
-			if (!grown)
-				return ENOMEM;
-			*text = grown;
-		}
-		got = read(fd, *text + *len, room - *len);
-		if (got == 0)
-			return 0;
-		if (got > 0)
-			*len += (size_t)got;
-		else if (errno != EINTR)
-			return errno;
-	}
-}
 
 static void parse(char *text, size_t len, const char *source, const struct conf_sink *sink)
 {
@@ -58,20 +28,16 @@ static void parse(char *text, size_t len, const char *source, const struct conf_
 
 static int load_file(const char *path, const struct conf_sink *sink)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
 	char *text;
 	size_t len;
+	int error = text_file_read(path, CONF_FILE_MAX, &text, &len);
 
-	if (fd < 0)
-		return errno;
-	error = read_all(fd, &text, &len);
-	close(fd);
-	if (!error) {
-		log_at(REG_LOG_STATIC, "reading %s", path);
-		parse(text, len, path, sink);
-	}
+	if (error)
+		return error;
+	log_at(REG_LOG_STATIC, "reading %s", path);
+	parse(text, len, path, sink);
 	free(text);
-	return error;
+	return 0;
 }
 
 static void load_built_in(const struct conf_sink *sink)

@@ -102,6 +102,28 @@ static void unreadable_is_said(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "/dev/zero: File too large"));
 }
 
+/* A FIFO has no end without a writer, and no writer need ever come. */
+static void fifo_is_refused(void)
+{
+	const char *fifo = path_of("fifo"), *two = file_of("two", "b"), *said;
+
+	CU_ASSERT_EQUAL(mkfifo(fifo, 0600), 0);
+	CU_ASSERT_STRING_EQUAL(load(fifo, two, two, &said), "");
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "fifo\": Operation not supported"));
+	CU_ASSERT_STRING_EQUAL(load(NULL, fifo, two, &said), "b|lib|x\n");
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "fifo: Operation not supported"));
+}
+
+static void byte_order_mark(void)
+{
+	const char *one = file_of("one", "\xef\xbb\xbf"
+					 "a"),
+		   *said;
+
+	CU_ASSERT_STRING_EQUAL(load(one, one, one, &said), "a|lib|x\n");
+	CU_ASSERT_STRING_EQUAL(said, "");
+}
+
 static void built_in(void)
 {
 	const char *said;
@@ -261,6 +283,8 @@ static const struct unit_test tests[] = {
 	{ "registry 2.4 a directory or unreadable file is said", unreadable_is_said },
 	{ "registry 2.4 no dat.conf at all: built-in entries", built_in },
 	{ "registry 2.4 a file of any length", large_file },
+	{ "registry 2.4 a FIFO is refused, not waited for", fifo_is_refused },
+	{ "registry 2.4 a byte order mark is no part of a name", byte_order_mark },
 	{ "registry 2.4 read once in a process", read_once },
 	{ "registry 2.4 DAT_OVERRIDE empty: no static registry", empty_override },
 	{ "registry 2.4 nothing is read or said before the first use", silent_until_used },

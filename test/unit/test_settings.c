@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* dapl.conf, the environment over it, and what is said about mistakes in either. */
 #include <pthread.h>
+#include <sys/stat.h>
 #include "test/unit/fake.h"
 #include "util/log.h"
 #include "util/settings.h"
@@ -330,6 +331,25 @@ static void test_unreadable_files(void)
 	CU_ASSERT_STRING_EQUAL(all.path, "");
 }
 
+/* More than any such file has, and what only looks like one; neither takes memory or time. */
+static void test_no_text_files(void)
+{
+	const char *fifo = path_of("fifo");
+
+	forget_environment();
+	CU_ASSERT_EQUAL(mkfifo(fifo, 0600), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(read_path(path_of("fifo")),
+				      "fifo: Operation not supported; the defaults are used"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(read_path("/dev/zero"), "zero: File too large; the defaults are used"));
+	CU_ASSERT_STRING_EQUAL(all.path, "");
+	CU_ASSERT_STRING_EQUAL(read_path("/dev/null"), "");
+	CU_ASSERT_STRING_EQUAL(read_text("\xef\xbb\xbf"
+					 "defaults = { spin_us = 7; };"),
+			       "");
+	CU_ASSERT_EQUAL(value(SET_SPIN_US), 7);
+}
+
 /* Pieces of the language in any order: never the end of the process, whatever they mean. */
 static void test_any_text(void)
 {
@@ -438,6 +458,7 @@ static const struct unit_test tests[] = {
 	{ "settings: unknown names are said with file and line", test_unknown },
 	{ "settings: a text that is no configuration", test_unreadable_texts },
 	{ "settings: a file that cannot be read", test_unreadable_files },
+	{ "settings: FIFOs, endless files and byte order marks", test_no_text_files },
 	{ "settings: no text ends the process", test_any_text },
 	{ "settings: loaded once, by any thread", test_load_once },
 };
