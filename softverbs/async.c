@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include "softverbs/async.h"
 #include "softverbs/context.h"
+#include "softverbs/os.h"
 #include "util/log.h"
 
 struct async_entry {
@@ -85,11 +85,10 @@ void async_post_port(struct ibv_context *context, enum ibv_event_type type)
  */
 static void token_take_back(int fd)
 {
-	uint64_t token;
-	struct iovec iov = { .iov_base = &token, .iov_len = sizeof(token) };
+	int error = os_token_take(fd);
 
-	if (preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno != EAGAIN)
-		log_at(LOG_TRACE, "soft0: async eventfd keeps a token: %s", strerror(errno));
+	if (error && error != EAGAIN)
+		log_at(LOG_TRACE, "soft0: async eventfd keeps a token: %s", strerror(error));
 }
 
 static void retire(struct ibv_context *ibv, const uint32_t *unacked)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include "softverbs/channel.h"
+#include "softverbs/os.h"
 #include "util/log.h"
 
 #define ID_INDEX(id) ((id) >> 16)
@@ -114,12 +114,11 @@ void channel_join(struct sv_channel *channel, struct sv_cq *cq)
 /* Without blocking: a reader may have taken it already, and will find no event and read on. */
 static void token_take_back(int fd)
 {
-	uint64_t token;
-	struct iovec iov = { .iov_base = &token, .iov_len = sizeof(token) };
+	int error = os_token_take(fd);
 
-	if (preadv2(fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno != EAGAIN)
+	if (error && error != EAGAIN)
 		log_at(LOG_TRACE, "softverbs: completion channel keeps a token: %s",
-		       strerror(errno));
+		       strerror(error));
 }
 
 void channel_leave(struct sv_channel *channel, struct sv_cq *cq)

@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include "softverbs/memory.h"
-
-#define PAGE ((uintptr_t)4096)
+#include "softverbs/os.h"
 
 /* A filter for system calls may forbid process_vm_*, even on oneself. */
 static bool is_denied(void)
@@ -34,12 +32,10 @@ static bool memory_by_file(const struct iovec *at, uint8_t *data, bool write)
  */
 static bool memory_is_populated(const struct iovec *at, bool write)
 {
-#if defined(MADV_POPULATE_WRITE) && !defined(__SANITIZE_THREAD__)
-	uintptr_t begin = (uintptr_t)at->iov_base & ~(PAGE - 1);
-	size_t size = (uintptr_t)at->iov_base + at->iov_len - begin;
+#if !defined(__SANITIZE_THREAD__)
+	uintptr_t begin = (uintptr_t)at->iov_base;
 
-	return at->iov_len >= PAGE &&
-	       !madvise((void *)begin, size, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	return at->iov_len >= os_page_size() && !os_populate(begin, begin + at->iov_len, write);
 #else
 	(void)at, (void)write;
 	return false;
@@ -101,7 +97,7 @@ bool memory_move(const struct iovec *to, unsigned to_count, const struct iovec *
 /* For kernels that cannot be asked (before 5.14). A byte that another thread writes may be lost. */
 static bool bytes_are_there(uintptr_t at, uintptr_t end, bool write)
 {
-	for (; at < end; at = (at | (PAGE - 1)) + 1) {
+	for (; at < end; at = (at | (os_page_size() - 1)) + 1) {
 		struct iovec there = { (void *)at, 1 };
 		uint8_t byte;
 
@@ -115,13 +111,10 @@ static bool bytes_are_there(uintptr_t at, uintptr_t end, bool write)
 bool memory_is_there(const struct iovec *iov, unsigned count, bool write)
 {
 	for (unsigned i = 0; i < count; i++) {
-		uintptr_t at = (uintptr_t)iov[i].iov_base, end = at + iov[i].iov_len,
-			  first = at & ~(PAGE - 1);
+		uintptr_t at = (uintptr_t)iov[i].iov_base, end = at + iov[i].iov_len;
+		int error = at == end ? 0 : os_populate(at, end, write);
 
-		if (at == end || !madvise((void *)first, ((end + PAGE - 1) & ~(PAGE - 1)) - first,
-					  write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
-			continue;
-		if (errno != EINVAL || !bytes_are_there(at, end, write))
+		if (error && (error != ENOSYS || !bytes_are_there(at, end, write)))
 			return false;
 	}
 	return true;

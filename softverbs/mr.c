@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
+#include "softverbs/os.h"
 #include "softverbs/srq.h"
 #include "util/log.h"
 
@@ -45,20 +45,17 @@ static int range_check_maps(uintptr_t begin, uintptr_t end, bool write)
 /* Pages must be there and allow what the region will: 0 or EFAULT. */
 static int range_check(const void *addr, size_t length, bool write)
 {
-	static const uintptr_t page = 4096;
-	uintptr_t begin = (uintptr_t)addr & ~(page - 1),
-		  end = ((uintptr_t)addr + length + page - 1) & ~(page - 1);
-	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ, tries = 3;
+	uintptr_t begin = (uintptr_t)addr, end = begin + length;
+	int error, tries = 3;
 
-	if ((uintptr_t)addr + length < (uintptr_t)addr || end < begin)
+	if (end < begin || end > UINTPTR_MAX - os_page_size())
 		return EFAULT;
-	while (madvise((void *)begin, end - begin, advice)) {
-		if (errno == EINVAL)
-			return range_check_maps(begin, end, write);
-		if ((errno != EAGAIN && errno != EINTR) || !--tries)
-			return EFAULT;
-	}
-	return 0;
+	do
+		error = os_populate(begin, end, write);
+	while ((error == EAGAIN || error == EINTR) && --tries);
+	if (error == ENOSYS)
+		return range_check_maps(begin, end, write);
+	return error ? EFAULT : 0;
 }
 
 static int mr_check(const void *addr, size_t length, unsigned access)

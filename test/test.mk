@@ -44,7 +44,7 @@ $(addprefix $(B)/test/,$(unit_soft)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/o
 		$(B)/lib/libsoftverbs.a $(soft_util_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ -lcunit
 
 $(addprefix $(B)/test/,$(fuzz)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(B)/obj/test/unit/unit.o \
 		$(B)/lib/libsoftverbs.a $(soft_util_o)

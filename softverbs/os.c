@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* System calls that not every kernel has, and what replaces them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "softverbs/os.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22 /* Linux 5.14, glibc 2.35 */
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8 /* Linux 4.14, glibc 2.27, musl 1.2.5 */
+#endif
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uintptr_t page_size;
+static bool can_populate;
+
+/*
+ * Emulators accept advice that they do not know, and do nothing. So the advice is tried where it
+ * must fail: on a page without any right.
+ */
+static void os_find_out(void)
+{
+	void *page;
+
+	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	page = mmap(NULL, page_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return;
+	can_populate = madvise(page, page_size, MADV_POPULATE_READ) && errno != EINVAL &&
+		       errno != ENOSYS && errno != EPERM;
+	munmap(page, page_size);
+}
+
+uintptr_t os_page_size(void)
+{
+	pthread_once(&once, os_find_out);
+	return page_size;
+}
+
+int os_populate(uintptr_t begin, uintptr_t end, bool write)
+{
+	uintptr_t last = os_page_size() - 1;
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+
+	if (!can_populate)
+		return ENOSYS;
+	begin &= ~last;
+	end = (end + last) & ~last;
+	return madvise((void *)begin, end - begin, advice) ? errno : 0;
+}
+
+/* preadv2 with RWF_NOWAIT by its number: musl before 1.2.5 has no function for it. */
+static ssize_t read_without_wait(int fd, const struct iovec *iov)
+{
+	return syscall(SYS_preadv2, fd, iov, 1ul, -1l, -1l, RWF_NOWAIT);
+}
+
+int os_token_take(int eventfd)
+{
+	uint64_t token;
+	struct iovec iov = { .iov_base = &token, .iov_len = sizeof(token) };
+
+	if (read_without_wait(eventfd, &iov) >= 0)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return errno;
+	if (!(fcntl(eventfd, F_GETFL) & O_NONBLOCK))
+		return EOPNOTSUPP;
+	return read(eventfd, &token, sizeof(token)) < 0 ? errno : 0;
+}

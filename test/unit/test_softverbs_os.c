@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* What newer kernels do and older ones do not: each way must keep its promise, also without the call. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "softverbs/memory.h"
+#include "softverbs/os.h"
+#include "test/unit/unit.h"
+
+int __wrap_madvise(void *addr, size_t length, int advice);
+int __real_madvise(void *addr, size_t length, int advice);
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
+
+/* What the kernel of this run answers to the new calls. */
+static enum { NEW, OLD, EMULATED } kernel;
+
+int __wrap_madvise(void *addr, size_t length, int advice)
+{
+	if (kernel == NEW || advice < 22)
+		return __real_madvise(addr, length, advice);
+	errno = EINVAL;
+	return kernel == OLD ? -1 : 0;
+}
+
+/* Only preadv2 comes here. */
+long __wrap_syscall(long number, ...)
+{
+	long argument[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		argument[i] = va_arg(list, long);
+	va_end(list);
+	if (kernel == NEW)
+		return __real_syscall(number, argument[0], argument[1], argument[2], argument[3],
+				      argument[4], argument[5]);
+	errno = kernel == OLD ? EOPNOTSUPP : ENOSYS;
+	return -1;
+}
+
+/* Two pages: the first is there and can be written, the second is not there. */
+static uint8_t *pages_make(void)
+{
+	size_t size = os_page_size();
+	uint8_t *pages =
+		mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CU_ASSERT_PTR_NOT_EQUAL_FATAL(pages, MAP_FAILED);
+	munmap(pages + size, size);
+	memset(pages, 7, size);
+	return pages;
+}
+
+static bool is_there(uint8_t *at, size_t length, bool write)
+{
+	return memory_is_there(&(struct iovec){ at, length }, 1, write);
+}
+
+static void check_pages(void)
+{
+	size_t size = os_page_size();
+	uint8_t *pages = pages_make(), byte = 9;
+
+	CU_ASSERT_EQUAL(size, (size_t)sysconf(_SC_PAGESIZE));
+	CU_ASSERT_TRUE(is_there(pages, size, true));
+	CU_ASSERT_TRUE(is_there(pages + size - 1, 1, true));
+	CU_ASSERT_FALSE(is_there(pages + size, 1, false));
+	CU_ASSERT_FALSE(is_there(pages + size - 1, 2, true));
+	CU_ASSERT_TRUE(memory_copy(&(struct iovec){ pages, 1 }, &byte, false) && byte == 7);
+	CU_ASSERT_FALSE(memory_copy(&(struct iovec){ pages + size, 1 }, &byte, true));
+	mprotect(pages, size, PROT_READ);
+	CU_ASSERT_TRUE(is_there(pages, size, false));
+	CU_ASSERT_FALSE(is_there(pages, size, true));
+	munmap(pages, size);
+}
+
+/* A copy of pages of which the last is gone must not end the process. */
+static void check_large_copy(void)
+{
+	static uint8_t data[4 << 16];
+	size_t size = os_page_size();
+	uint8_t *pages = pages_make();
+
+	CU_ASSERT_TRUE(memory_copy(&(struct iovec){ pages, size }, data, false));
+	CU_ASSERT_EQUAL(data[size - 1], 7);
+	CU_ASSERT_FALSE(memory_copy(&(struct iovec){ pages, 2 * size }, data, false));
+	munmap(pages, size);
+}
+
+static void check_tokens(int flags, int stays)
+{
+	uint64_t count;
+	int fd = eventfd(2, EFD_SEMAPHORE | flags);
+
+	CU_ASSERT_EQUAL(os_token_take(fd), stays);
+	CU_ASSERT_EQUAL(os_token_take(fd), stays);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	CU_ASSERT_EQUAL(read(fd, &count, sizeof(count)), stays ? (ssize_t)sizeof(count) : -1);
+	if (!stays) /* must return at once although nothing is there */
+		CU_ASSERT_EQUAL(os_token_take(fd), EAGAIN);
+	close(fd);
+}
+
+static void everything(void)
+{
+	check_pages();
+	check_large_copy();
+	check_tokens(EFD_NONBLOCK, 0);
+	check_tokens(0, kernel == NEW ? 0 : EOPNOTSUPP);
+}
+
+/* The kernel is asked once in a process, so each kind has a process of its own. */
+static void in_child(int kind)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (!child) {
+		kernel = kind;
+		everything();
+		_exit(CU_get_number_of_failures() ? 1 : 0);
+	}
+	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+	CU_ASSERT_EQUAL(status, 0);
+}
+
+static void this_kernel(void)
+{
+	in_child(NEW);
+}
+
+static void old_kernel(void)
+{
+	in_child(OLD);
+}
+
+static void emulated_kernel(void)
+{
+	in_child(EMULATED);
+}
+
+static const struct unit_test tests[] = {
+	{ "os: pages and tokens with this kernel", this_kernel },
+	{ "os: pages and tokens with a kernel that refuses the new calls", old_kernel },
+	{ "os: pages with an emulator that accepts any advice", emulated_kernel },
+};
+UNIT_MAIN("softverbs_os", tests)
