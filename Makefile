@@ -25,7 +25,7 @@ cflags := -std=gnu11 -fPIC -fvisibility=hidden -fno-tree-slp-vectorize -pthread 
 # What gcc defines by itself under a sanitizer, clang does not.
 under_san := $(if $(findstring clang,$(CC)),$(if $(findstring thread,$(SAN)),-D__SANITIZE_THREAD__) \
              $(if $(findstring address,$(SAN)),-D__SANITIZE_ADDRESS__))
-cppflags := -D_GNU_SOURCE -DSYSCONFDIR='"$(SYSCONFDIR)"' -I. -Idat/include $(under_san)
+cppflags := -D_GNU_SOURCE -DSYSCONFDIR='"$(SYSCONFDIR)"' -I. -I$(B)/gen -Idat/include $(under_san)
 # As with gcc, programs and libraries share one runtime of the address sanitizer, which others' programs can load first.
 shared_asan := $(if $(findstring address,$(SAN)),$(if $(findstring clang,$(CC)),-shared-libasan \
 	-Wl$(comma)-rpath$(comma)$(dir $(shell $(CC) -print-file-name=libclang_rt.asan-$(firstword $(subst -, ,$(ARCH))).so))))
@@ -72,8 +72,14 @@ flags := $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS)
 $(B)/flags: FORCE
 	@mkdir -p $(@D); echo '$(subst ','\'',$(flags))' | cmp -s - $@ || echo '$(subst ','\'',$(flags))' > $@
 
+# What this machine's verbs headers lack, for softverbs/api.h.
+$(B)/gen/verbs_have.h: tools/verbs-probe $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,PROBE,$@)
+	$(Q)tools/verbs-probe $(CC) $(cppflags) $(CPPFLAGS) $(CFLAGS) > $@
+
 $(if $(COV),$(dat_o) $(dapl_o)): private cflags += --coverage -fprofile-update=atomic
-$(B)/obj/%.o: %.c $(B)/flags
+$(B)/obj/%.o: %.c $(B)/flags $(B)/gen/verbs_have.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -56,7 +56,11 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 int device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		    struct ibv_device_attr_ex *attr, size_t size)
 {
+#if VERBS_HAVE_PHYS_PORT_CNT_EX
 	struct ibv_device_attr_ex ours = { .phys_port_cnt_ex = SV_PORT };
+#else
+	struct ibv_device_attr_ex ours = { .comp_mask = 0 };
+#endif
 
 	if ((input && input->comp_mask) || size < sizeof(ours.orig_attr))
 		return EINVAL;

@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Proof at build time that the public structures lie as compiled programs expect them on LP64. */
+/*
+ * Proof at build time that the public structures are laid out as compiled programs expect them. Only
+ * the size of a mutex differs between 64-bit machines and C libraries: M is what it has beyond the
+ * 40 bytes of x86-64 (glibc on arm64 has 48).
+ */
+#include <pthread.h>
 #include <stddef.h>
 #include <rdma/rdma_cma.h>
 #include "softverbs/api.h"
+
+#if !defined(__LP64__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "softverbs supports 64-bit little-endian machines only: x86-64 and arm64 (README.md, Platforms)"
+#endif
+
+#define M ((int)sizeof(pthread_mutex_t) - 40)
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "size of " #type)
 #define AT(type, field, bytes) \
@@ -17,14 +28,14 @@ AT(ibv_device, dev_name, 88);
 AT(ibv_device, dev_path, 152);
 AT(ibv_device, ibdev_path, 408);
 
-SIZE(ibv_context, 328);
+SIZE(ibv_context, 328 + M);
 AT(ibv_context, device, 0);
 AT(ibv_context, ops, 8);
 AT(ibv_context, cmd_fd, 264);
 AT(ibv_context, async_fd, 268);
 AT(ibv_context, num_comp_vectors, 272);
 AT(ibv_context, mutex, 280);
-AT(ibv_context, abi_compat, 320);
+AT(ibv_context, abi_compat, 320 + M);
 
 SIZE(ibv_context_ops, 256);
 AT(ibv_context_ops, _compat_query_device, 0);
@@ -100,34 +111,34 @@ AT(ibv_comp_channel, context, 0);
 AT(ibv_comp_channel, fd, 8);
 AT(ibv_comp_channel, refcnt, 12);
 
-SIZE(ibv_cq, 128);
+SIZE(ibv_cq, 128 + M);
 AT(ibv_cq, context, 0);
 AT(ibv_cq, channel, 8);
 AT(ibv_cq, cq_context, 16);
 AT(ibv_cq, handle, 24);
 AT(ibv_cq, cqe, 28);
 AT(ibv_cq, mutex, 32);
-AT(ibv_cq, cond, 72);
-AT(ibv_cq, comp_events_completed, 120);
-AT(ibv_cq, async_events_completed, 124);
+AT(ibv_cq, cond, 72 + M);
+AT(ibv_cq, comp_events_completed, 120 + M);
+AT(ibv_cq, async_events_completed, 124 + M);
 
-SIZE(ibv_cq_ex, 288);
-AT(ibv_cq_ex, comp_mask, 128);
-AT(ibv_cq_ex, status, 132);
-AT(ibv_cq_ex, wr_id, 136);
-AT(ibv_cq_ex, start_poll, 144);
-AT(ibv_cq_ex, read_completion_wallclock_ns, 280);
+SIZE(ibv_cq_ex, 288 + M);
+AT(ibv_cq_ex, comp_mask, 128 + M);
+AT(ibv_cq_ex, status, 132 + M);
+AT(ibv_cq_ex, wr_id, 136 + M);
+AT(ibv_cq_ex, start_poll, 144 + M);
+AT(ibv_cq_ex, read_completion_wallclock_ns, 280 + M);
 
-SIZE(ibv_srq, 128);
+SIZE(ibv_srq, 128 + M);
 AT(ibv_srq, context, 0);
 AT(ibv_srq, srq_context, 8);
 AT(ibv_srq, pd, 16);
 AT(ibv_srq, handle, 24);
 AT(ibv_srq, mutex, 32);
-AT(ibv_srq, cond, 72);
-AT(ibv_srq, events_completed, 120);
+AT(ibv_srq, cond, 72 + M);
+AT(ibv_srq, events_completed, 120 + M);
 
-SIZE(ibv_qp, 160);
+SIZE(ibv_qp, 160 + M);
 AT(ibv_qp, context, 0);
 AT(ibv_qp, qp_context, 8);
 AT(ibv_qp, pd, 16);
@@ -139,16 +150,18 @@ AT(ibv_qp, qp_num, 52);
 AT(ibv_qp, state, 56);
 AT(ibv_qp, qp_type, 60);
 AT(ibv_qp, mutex, 64);
-AT(ibv_qp, cond, 104);
-AT(ibv_qp, events_completed, 152);
+AT(ibv_qp, cond, 104 + M);
+AT(ibv_qp, events_completed, 152 + M);
 
-SIZE(ibv_qp_ex, 352);
 AT(ibv_qp_ex, qp_base, 0);
-AT(ibv_qp_ex, comp_mask, 160);
-AT(ibv_qp_ex, wr_id, 168);
-AT(ibv_qp_ex, wr_flags, 176);
-AT(ibv_qp_ex, wr_atomic_cmp_swp, 184);
-AT(ibv_qp_ex, wr_atomic_write, 344);
+AT(ibv_qp_ex, comp_mask, 160 + M);
+AT(ibv_qp_ex, wr_id, 168 + M);
+AT(ibv_qp_ex, wr_flags, 176 + M);
+AT(ibv_qp_ex, wr_atomic_cmp_swp, 184 + M);
+#if VERBS_HAVE_WR_ATOMIC_WRITE
+SIZE(ibv_qp_ex, 352 + M);
+AT(ibv_qp_ex, wr_atomic_write, 344 + M);
+#endif
 
 SIZE(ibv_wc, 48);
 SIZE(ibv_send_wr, 128);
