@@ -4,8 +4,8 @@
 # holds through the names and versions, too. conform_cm_device proves what the drop-in adds.
 . test/blackbox/lib-verbs.sh
 count=0
-for suite in "$BUILD"/test/rdma/conform_*; do
-	name=$(basename "$suite")
+for source in test/conform/conform_*.c; do
+	name=$(basename "$source" .c) suite=$BUILD/test/rdma/$(basename "$source" .c)
 	resolves "$suite" || fail "$name does not load the drop-in"
 	timeout -k 2 120 "$sv" "$suite" >"$tmp/$name" 2>&1 || { tail -n 30 "$tmp/$name"; fail "$name ended with status $?"; }
 	count=$((count + 1))
