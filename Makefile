@@ -1,25 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # One Makefile, not recursive. Variants are switches: SAN=address,undefined or SAN=thread, CC=clang, V=1.
-# Products of the default variant are under build/, those of a sanitizer under build/<sanitizers>/.
+# Products of the default variant are under build/, those of a sanitizer under build/<sanitizers>/; B=FOLDER in the place of
+# build. Neither B nor a variant's name has blanks; the tree's own path may have them.
 
+VERSION    := 2.0.0
 PREFIX     ?= /usr
 SYSCONFDIR ?= /etc
-ARCH       := $(shell $(CC) -dumpmachine 2>/dev/null)
-LIBDIR     ?= $(PREFIX)/lib$(if $(wildcard /usr/lib/$(ARCH)),/$(ARCH))
-VERSION    := 2.0.0
+ARCH       := $(subst -pc-,-,$(subst -unknown-,-,$(shell $(CC) -dumpmachine 2>/dev/null)))
+# As the system has it: a folder for each machine (Debian), lib64 (Red Hat, SUSE), or neither.
+libdir_of   = $(if $(wildcard /usr/lib/$(ARCH)),lib/$(ARCH),$(if $(wildcard /usr/lib64/libc.so.6),lib64,lib))
+LIBDIR     ?= $(PREFIX)/$(libdir_of)
 
 comma := ,
 SAN   ?=
 OBJCOPY ?= objcopy
-B     := build$(if $(SAN),/$(subst $(comma),-,$(SAN)))$(if $(COV),/coverage)
+B     := build
+override B := $(B)$(if $(SAN),/$(subst $(comma),-,$(SAN)))$(if $(COV),/coverage)
+# With its path, which may have blanks: for recipes, in quotes.
+build  = $(if $(filter /%,$(B)),,$(CURDIR)/)$(B)
 Q     := $(if $(V),,@)
 quiet := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say    = $(if $(V)$(quiet),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 CFLAGS ?= -O2 -g
+# What finds an overrun of a buffer before it does harm. The lists of `unguarded` have no buffers, and a call of theirs would
+# need five instructions more; the flag comes last, for CFLAGS of a distribution ask for the guard, too.
+hardened  := $(if $(SAN)$(COV),,-fstack-protector-strong $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))$(findstring -O0,$(CFLAGS)),,\
+             -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+unguarded := dapl/udapl/ep_post.c dapl/udapl/evd_arm.c dapl/openib/cq.c
+guard     :=
 warn   := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wpointer-arith -Wwrite-strings
 # Without vectors of straight code: two stores are less than the half of a vector made of two registers.
 cflags := -std=gnu11 -fPIC -fvisibility=hidden -fno-tree-slp-vectorize -pthread $(warn) $(if $(WERROR),-Werror) \
+          $(hardened) \
           $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
           $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined)
 # What gcc defines by itself under a sanitizer, clang does not.
@@ -30,7 +43,7 @@ cppflags := -D_GNU_SOURCE -DSYSCONFDIR='"$(SYSCONFDIR)"' -I. -I$(B)/gen -Idat/in
 shared_asan := $(if $(findstring address,$(SAN)),$(if $(findstring clang,$(CC)),-shared-libasan \
 	-Wl$(comma)-rpath$(comma)$(dir $(shell $(CC) -print-file-name=libclang_rt.asan-$(firstword $(subst -, ,$(ARCH))).so))))
 ldflags := -pthread $(if $(COV),--coverage) $(if $(SAN),-fsanitize=$(SAN) $(shared_asan),-Wl$(comma)-z$(comma)defs) \
-           -Wl,-z,now -Wl,--as-needed
+           -Wl,-z,relro -Wl,-z,now -Wl,--as-needed
 verbs  := -libverbs -lrdmacm
 config := -lconfig
 
@@ -60,7 +73,7 @@ confs := $(B)/dat.conf
 # The one on libevent where that is.
 examples := $(addprefix $(B)/examples/,echo_client echo_epoll $(if $(wildcard /usr/include/event2/event.h),echo_libevent))
 
-.PHONY: all demo clean FORCE
+.PHONY: all demo run-demo clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -68,21 +81,27 @@ all: $(libs) $(drop) $(progs) $(confs)
 
 # --- objects: rebuilt when the compiler or the flags change ------------------------------------------
 
-flags := $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS)
-$(B)/flags: FORCE
-	@mkdir -p $(@D); echo '$(subst ','\'',$(flags))' | cmp -s - $@ || echo '$(subst ','\'',$(flags))' > $@
+# Files that hold a value: what depends on one is made again when the value is another.
+value_of_flags     = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS)
+value_of_folder    = $(build)
+value_of_libdir    = $(LIBDIR) $(SYSCONFDIR) $(PREFIX) $(LDFLAGS)
+$(addprefix $(B)/,flags folder libdir): FORCE
+	@mkdir -p $(@D); value='$(subst ','\'',$(value_of_$(@F)))'; \
+		printf '%s\n' "$$value" | cmp -s - $@ || printf '%s\n' "$$value" > $@
 
 # What this machine's verbs headers lack, for softverbs/api.h.
-$(B)/gen/verbs_have.h: tools/verbs-probe $(B)/flags
+$(B)/gen/verbs_have.h: tools/verbs-probe util/platform.h $(B)/flags
 	@mkdir -p $(@D)
+	$(Q)$(CC) -fsyntax-only -x c util/platform.h
 	$(call say,PROBE,$@)
 	$(Q)tools/verbs-probe $(CC) $(cppflags) $(CPPFLAGS) $(CFLAGS) > $@
 
 $(if $(COV),$(dat_o) $(dapl_o)): private cflags += --coverage -fprofile-update=atomic
+$(call objs,$(unguarded)): private guard := -fno-stack-protector
 $(B)/obj/%.o: %.c $(B)/flags $(B)/gen/verbs_have.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(guard) -MMD -MP -c -o $@ $<
 
 # --- libraries -------------------------------------------------------------------------------------
 
@@ -139,22 +158,25 @@ $(B)/lib/libdapl.a: $(dapl_o) $(util_o)
 
 # --- programs --------------------------------------------------------------------------------------
 
-rpath = -Wl,-rpath,'$$ORIGIN/$(1)' $(ldflags) $(LDFLAGS)
+rpath = -pie -Wl,-rpath,'$$ORIGIN/$(1)' $(ldflags) $(LDFLAGS)
 
-$(B)/bin/dtest: $(dtest_o)
-$(B)/bin/dtestcm: $(call dtest_of,dtestcm)
-$(B)/bin/dtestsrq: $(call dtest_of,dtestsrq)
-$(B)/bin/dtestx: $(call dtest_of,dtestx)
-$(B)/bin/dapltest: $(dapltest_o)
-$(addprefix $(B)/bin/,dtest dtestcm dtestsrq dtestx dapltest): $(B)/lib/libdat2.so.2
+# Each once for the build folder, where the libraries are beside it, and once for installation.
+bins = $(B)/bin/$(1) $(B)/install/$(1)
+tools := dtest dtestcm dtestsrq dtestx dapltest datinfo
+$(call bins,dtest): $(dtest_o)
+$(call bins,dtestcm): $(call dtest_of,dtestcm)
+$(call bins,dtestsrq): $(call dtest_of,dtestsrq)
+$(call bins,dtestx): $(call dtest_of,dtestx)
+$(call bins,dapltest): $(dapltest_o)
+$(call bins,datinfo): $(datinfo_o)
+$(call bins,datinfo): private LDLIBS += $(config) -ldl
+$(addprefix $(B)/bin/,$(tools)): private search = -Wl,-rpath,'$$ORIGIN/../lib'
+$(addprefix $(B)/install/,$(tools)): private search = $(if $(is_system_libdir),,-Wl$(comma)-rpath,'$(LIBDIR)')
+$(addprefix $(B)/install/,$(tools)): $(B)/libdir
+$(foreach tool,$(tools),$(call bins,$(tool))): $(B)/lib/libdat2.so.2
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2
-
-$(B)/bin/datinfo: $(datinfo_o) $(B)/lib/libdat2.so.2
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2 $(config) -ldl
+	$(Q)$(CC) -pie $(search) $(ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2 $(LDLIBS)
 
 $(B)/examples/echo_epoll $(B)/examples/echo_libevent: $(call objs,docs/examples/echo.c)
 $(B)/examples/echo_libevent: private LDLIBS += -levent_core
@@ -163,20 +185,27 @@ $(examples): $(B)/examples/%: $(B)/obj/docs/examples/%.o $(B)/lib/libdat2.so.2
 	$(call say,LD,$@)
 	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2 $(LDLIBS)
 
+# From the build folder it finds the drop-in beside itself.
 $(B)/bin/softverbs-run: tools/softverbs-run
 	@mkdir -p $(@D)
-	$(Q)sed 's|@libdir@|$(LIBDIR)|' $< > $@ && chmod +x $@
+	$(Q)cp $< $@ && chmod 755 $@
 
-$(B)/dat.conf: dat.conf Makefile
+# A name with blanks is quoted in dat.conf(5).
+$(B)/dat.conf: dat.conf $(B)/folder
 	@mkdir -p $(@D)
-	$(Q)sed 's|libdapl\([a-z]*\)\.so\.2|$(abspath $(B))/lib/&|' $< > $@
+	$(Q)folder=$$(printf '%s' "$(build)/lib/" | sed 's/[\\"]/\\&/g; s/[\\&|]/\\&/g') && \
+		sed "s|libdapl[a-z]*\.so\.2|\"$$folder&\"|" $< > $@
 
 demo: all
-	$(Q)BUILD=$(abspath $(B)) test/demo
+	$(Q)BUILD="$(build)" test/demo
+# The same of what is built already: another ./demo may build in this folder.
+run-demo:
+	$(Q)BUILD="$(build)" test/demo
 
+# Only what is a build folder.
 clean:
-	rm -rf build
+	$(Q)[ ! -e $(B)/flags ] || rm -rf $(B)
 
-include bench/bench.mk test/test.mk test/long.mk test/vm/vm.mk packaging/install.mk
+include bench/bench.mk test/test.mk test/long.mk test/vm/vm.mk packaging/install.mk packaging/package.mk
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

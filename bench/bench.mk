@@ -44,7 +44,7 @@ $(B)/bench/event: $(B)/obj/bench/event.o $(libs) $(drop)
 
 .PHONY: bench-event
 bench-event: $(B)/bench/event $(confs)
-	$(Q)DAT_OVERRIDE=$(abspath $(B))/dat.conf $(B)/bench/event
+	$(Q)DAT_OVERRIDE="$(build)/dat.conf" $(B)/bench/event
 
 bench-programs: $(bench) $(exact) $(layer) $(confs)
 

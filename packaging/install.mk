@@ -1,20 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Installation.
+# Installation. Folders: PREFIX, LIBDIR, SYSCONFDIR, and those below; DESTDIR goes before all of them. What lies where is
+# the list in packaging/install.
 
-.PHONY: install
+BINDIR     ?= $(PREFIX)/bin
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR     ?= $(PREFIX)/share/man
+DOCDIR     ?= $(PREFIX)/share/doc/udapl
+PKGDIR     ?= $(LIBDIR)/pkgconfig
+STRIP      ?= strip
 
-install: all
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/dat2 $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(SYSCONFDIR)
-	install -m 644 $(libs) $(DESTDIR)$(LIBDIR)
-	install -d $(DESTDIR)$(LIBDIR)/softverbs
-	install -m 644 $(drop) $(DESTDIR)$(LIBDIR)/softverbs
-	for l in dat2 daplofa daplsoft; do ln -sf lib$$l.so.2 $(DESTDIR)$(LIBDIR)/lib$$l.so || exit; done
-	install -m 644 dat/include/dat2/*.h $(DESTDIR)$(PREFIX)/include/dat2
-	install $(progs) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 dat.conf dapl.conf $(DESTDIR)$(SYSCONFDIR)
-	sed 's|@prefix@|$(PREFIX)|; s|@libdir@|$(LIBDIR)|; s|@version@|$(VERSION)|' dat2.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/dat2.pc
-	for s in 1 3 5 7; do \
-		set -- man$$s/*.$$s; [ -e "$$1" ] || continue; \
-		install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && \
-		install -m 644 "$$@" $(DESTDIR)$(PREFIX)/share/man/man$$s || exit; \
-	done
+.PHONY: install install-strip uninstall
+
+# There the loader looks by itself: programs need no path, and dat.conf bare names.
+is_system_libdir = $(filter $(LIBDIR),/lib /usr/lib /lib64 /usr/lib64 /lib/$(ARCH) /usr/lib/$(ARCH))
+
+made := $(addprefix $(B)/install/,dat.conf dat2.pc softverbs-run)
+$(made): $(B)/libdir
+$(B)/install/dat.conf: dat.conf
+	@mkdir -p $(@D)
+	$(Q)sed 's|libdapl[a-z]*\.so\.2|$(if $(is_system_libdir),,$(LIBDIR)/)&|' $< > $@
+$(B)/install/dat2.pc: dat2.pc.in
+	@mkdir -p $(@D)
+	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@includedir@|$(INCLUDEDIR)|; s|@libdir@|$(LIBDIR)|; s|@version@|$(VERSION)|' $< > $@
+$(B)/install/softverbs-run: tools/softverbs-run
+	@mkdir -p $(@D)
+	$(Q)sed 's|@libdir@|$(LIBDIR)|' $< > $@
+
+places = B='$(B)' VERSION='$(VERSION)' DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' SYSCONFDIR='$(SYSCONFDIR)' BINDIR='$(BINDIR)' \
+         INCLUDEDIR='$(INCLUDEDIR)' MANDIR='$(MANDIR)' DOCDIR='$(DOCDIR)' PKGDIR='$(PKGDIR)' STRIP='$(STRIP)'
+
+install install-strip: all $(addprefix $(B)/install/,$(tools)) $(made)
+	$(Q)$(places) packaging/install $@
+uninstall: $(made)
+	$(Q)$(places) packaging/install $@

@@ -9,10 +9,6 @@
 #include <rdma/rdma_cma.h>
 #include "softverbs/api.h"
 
-#if !defined(__LP64__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "softverbs supports 64-bit little-endian machines only: x86-64 and arm64 (README.md, Platforms)"
-#endif
-
 #define M ((int)sizeof(pthread_mutex_t) - 40)
 
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "size of " #type)

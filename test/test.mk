@@ -8,7 +8,7 @@ unit_dat  := $(filter test_conf% test_registry% test_ia_handle% test_strerror% t
 unit_soft := $(filter test_softverbs%,$(unit_all))
 unit_dapl := $(filter-out $(unit_dat) $(unit_soft),$(unit_all))
 conform   := $(patsubst test/conform/%.c,%,$(wildcard test/conform/conform_*.c))
-blackbox  := $(filter-out test/blackbox/lib%,$(sort $(wildcard test/blackbox/*.sh)))
+blackbox  := $(filter-out test/blackbox/lib%,$(sort $(wildcard test/blackbox/*.sh test/install/*.sh)))
 # The tests of the drop-in again, in each way to copy, as an ordinary user or inside `unshare -Urn`; under a sanitizer and
 # with the second compiler, in the way that is all this device's own code.
 verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-many killed killed-busy strace perftest \
@@ -93,8 +93,8 @@ $(B)/test/readme-ping: README.md $(B)/lib/libdat2.so.2
 
 # How many test programs run at a time: most of them wait most of the time.
 JOBS ?= $(shell n=$$(nproc); [ $$n -lt 4 ] && echo $$n || echo 4)
-test_env = JOBS='$(JOBS)' DAT_OVERRIDE=$(abspath $(B))/dat.conf BUILD=$(abspath $(B)) FAKE_PROVIDER=$(abspath $(B))/test/fake_provider.so \
-           DAPL_SOFT_LIB=$(abspath $(B))/lib/libdaplsoft.so.2 SAN='$(SAN)' CC='$(CC)' \
+test_env = JOBS='$(JOBS)' DAT_OVERRIDE="$(build)/dat.conf" BUILD="$(build)" FAKE_PROVIDER="$(build)/test/fake_provider.so" \
+           DAPL_SOFT_LIB="$(build)/lib/libdaplsoft.so.2" SAN='$(SAN)' CC='$(CC)' MAKE_AGAIN='$(subst ','\'',$(MAKEOVERRIDES))' \
            FUZZ_SECONDS=$${FUZZ_SECONDS:-$(if $(findstring address,$(SAN)),20,3)}
 
 check-unit: tests

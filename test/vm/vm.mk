@@ -13,4 +13,4 @@ $(B)/test/wire: $(call objs,$(wildcard test/vm/wire*.c)) $(B)/lib/libdat2.so.2
 check-rxe: tests
 	$(Q)$(test_env) QUICK='$(QUICK)' test/vm/check
 bench-rxe: all $(B)/bench/verbs $(B)/bench/dat
-	$(Q)BUILD=$(abspath $(B)) bench/rxe
+	$(Q)BUILD="$(build)" bench/rxe
