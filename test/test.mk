@@ -141,3 +141,8 @@ reach: tests
 	$(Q)find $(B)/obj -name '*.gcda' -delete
 	$(Q)$(test_env) test/run $(addprefix $(B)/test/,$(filter-out $(unit_soft),$(unit_all))) \
 		$(filter-out test/blackbox/verbs-% test/blackbox/bench.sh,$(blackbox))
+
+# For another machine, emulated: the cross compiler, qemu-user, and that machine's libraries.
+.PHONY: check-arm64
+check-arm64:
+	$(Q)B='$(B)' test/arm64/run
