@@ -23,11 +23,11 @@ quiet := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say    = $(if $(V)$(quiet),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 CFLAGS ?= -O2 -g
-# What finds an overrun of a buffer before it does harm. The lists of `unguarded` have no buffers, and a call of theirs would
+# What finds an overrun of a buffer before it does harm. The files of `unguarded` have no buffers, and a call of theirs would
 # need five instructions more; the flag comes last, for CFLAGS of a distribution ask for the guard, too.
 hardened  := $(if $(SAN)$(COV),,-fstack-protector-strong $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))$(findstring -O0,$(CFLAGS)),,\
              -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
-unguarded := dapl/udapl/ep_post.c dapl/udapl/evd_arm.c dapl/openib/cq.c
+unguarded := dat/common/api_ext.c dat/common/ia_handle.c dapl/udapl/ext.c dapl/udapl/ep_post.c dapl/udapl/evd_arm.c dapl/openib/cq.c
 guard     :=
 warn   := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wpointer-arith -Wwrite-strings
 # Without vectors of straight code: two stores are less than the half of a vector made of two registers.
@@ -82,7 +82,7 @@ all: $(libs) $(drop) $(progs) $(confs)
 # --- objects: rebuilt when the compiler or the flags change ------------------------------------------
 
 # Files that hold a value: what depends on one is made again when the value is another.
-value_of_flags     = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS)
+value_of_flags     = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(unguarded)
 value_of_folder    = $(build)
 value_of_libdir    = $(LIBDIR) $(SYSCONFDIR) $(PREFIX) $(LDFLAGS)
 $(addprefix $(B)/,flags folder libdir): FORCE
