@@ -10,7 +10,7 @@ enum sv_setting {
 	SV_SET_COPY,  /* enum sv_copy_wish */
 	SV_SET_EAGER, /* bytes */
 	SV_SET_AREA_MB,
-	SV_SET_LOG,	  /* LOG_* of util/log.h */
+	SV_SET_LOG, /* LOG_* of util/log.h */
 	SV_SETTINGS
 };
 
