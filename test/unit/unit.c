@@ -60,7 +60,7 @@ static void notes_open(void)
 
 void unit_note(struct unit_site *site)
 {
-	if (notes < 0 || !strstr(site->call, "dat_") ||
+	if (notes < 0 || !(strstr(site->call, "dat_") || strstr(site->call, "DAT_")) ||
 	    atomic_exchange_explicit(&site->noted, true, memory_order_relaxed))
 		return;
 	if (dprintf(notes, "%s:%u %s\n", site->file, site->line, site->call) < 0)
