@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The product through DAT: the tests of verbs.c that have an equal here.
- *   lat SIZE    half round trip in ns, dat_evd_dequeue      wake SIZE   the same, sleeping in dat_evd_wait
- *   rate SIZE   messages one way, 10^6 a second             bw SIZE     the same, each with a completion, MB/s
- *   write SIZE, read SIZE   RDMA, MB/s
+ * The product through DAT: the tests of traffic.h. lat dequeues, wake waits in dat_evd_wait, fd arms the EVD and sleeps on
+ * its descriptor. DAPL_TEST_IA names the interface adapter, without it that of the software device.
  */
+#include <arpa/inet.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <dat2/udat.h>
+#include <dat2/dat_event_extensions.h>
 #include "bench/measure.h"
 
-#define QUEUE	1300
-#define TIMEOUT 120000000 /* us */
-
-static char soft[] = "ofa-v2-soft";
+#define TIMEOUT	   20000000 /* us */
+#define EVENTS	   4
+#define RECV_DONE  1 /* cookies */
+#define OTHER_DONE 2
 
 struct end {
 	DAT_IA_HANDLE ia;
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE transfers, connections, requests;
-	DAT_EP_HANDLE ep;
-	DAT_LMR_HANDLE from_lmr, to_lmr;
+	DAT_EP_HANDLE ep, *eps; /* in use; all */
 	DAT_LMR_TRIPLET from, to;
-	DAT_RMR_TRIPLET there; /* the other's `from` */
+	DAT_RMR_TRIPLET target; /* the other side's `from` */
+	DAT_EP_ATTR attr;
+	int fd; /* of transfers */
 };
 
 struct found {
 	unsigned sends, recvs;
 };
 
-/* What the sides tell each other in `shared`, one each. */
-struct dat_name {
+/* What each side tells the other in `shared`. */
+struct told {
 	DAT_CONN_QUAL port;
-	DAT_RMR_TRIPLET memory;
+	DAT_RMR_TRIPLET target;
 };
 
 static void check(DAT_RETURN status, const char *call)
@@ -46,9 +47,14 @@ static void check(DAT_RETURN status, const char *call)
 	fail(call);
 }
 
+static inline void end_use(struct end *end, unsigned i)
+{
+	end->ep = end->eps[i];
+}
+
 static inline void end_recv(struct end *end, unsigned count)
 {
-	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	DAT_DTO_COOKIE cookie = { .as_64 = RECV_DONE };
 
 	while (count--)
 		must(dat_ep_post_recv(end->ep, 1, &end->to, cookie, DAT_COMPLETION_DEFAULT_FLAG) ==
@@ -56,26 +62,25 @@ static inline void end_recv(struct end *end, unsigned count)
 		     "dat_ep_post_recv");
 }
 
-static inline DAT_COMPLETION_FLAGS flags_of(bool signaled)
+static inline void end_send(struct end *end, DAT_UINT32 size, bool signaled)
 {
-	return signaled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG;
-}
+	DAT_DTO_COOKIE cookie = { .as_64 = OTHER_DONE };
 
-static inline void end_send(struct end *end, bool signaled)
-{
-	DAT_DTO_COOKIE cookie = { .as_64 = 2 };
-
-	must(dat_ep_post_send(end->ep, 1, &end->from, cookie, flags_of(signaled)) == DAT_SUCCESS,
+	end->from.segment_length = size;
+	must(dat_ep_post_send(end->ep, 1, &end->from, cookie,
+			      signaled ? DAT_COMPLETION_DEFAULT_FLAG
+				       : DAT_COMPLETION_SUPPRESS_FLAG) == DAT_SUCCESS,
 	     "dat_ep_post_send");
 }
 
-static inline void end_rdma(struct end *end, bool read, bool signaled)
+static inline void end_rdma(struct end *end, bool read)
 {
-	DAT_DTO_COOKIE cookie = { .as_64 = 3 };
-	DAT_RETURN status = read ? dat_ep_post_rdma_read(end->ep, 1, &end->from, cookie,
-							 &end->there, flags_of(signaled))
-				 : dat_ep_post_rdma_write(end->ep, 1, &end->from, cookie,
-							  &end->there, flags_of(signaled));
+	DAT_DTO_COOKIE cookie = { .as_64 = OTHER_DONE };
+	DAT_RETURN status =
+		read ? dat_ep_post_rdma_read(end->ep, 1, &end->from, cookie, &end->target,
+					     DAT_COMPLETION_DEFAULT_FLAG)
+		     : dat_ep_post_rdma_write(end->ep, 1, &end->from, cookie, &end->target,
+					      DAT_COMPLETION_DEFAULT_FLAG);
 
 	must(status == DAT_SUCCESS, "dat_ep_post_rdma");
 }
@@ -86,7 +91,7 @@ static inline void end_count(const DAT_EVENT *event, struct found *found)
 
 	must(event->event_number == DAT_DTO_COMPLETION_EVENT && data->status == DAT_DTO_SUCCESS,
 	     "a transfer");
-	if (data->user_cookie.as_64 == 1)
+	if (data->user_cookie.as_64 == RECV_DONE)
 		found->recvs++;
 	else
 		found->sends++;
@@ -100,11 +105,32 @@ static inline void end_poll(struct end *end, struct found *found)
 		end_count(&event, found);
 }
 
-static inline void end_wait(struct end *end, struct found *found)
+/* The loop of dat_events(7): dequeue all, arm, sleep if nothing came. */
+static inline void end_wait_fd(struct end *end, struct found *found)
+{
+	struct pollfd p = { .fd = end->fd, .events = POLLIN };
+	DAT_EVENT events[EVENTS];
+	DAT_RETURN status;
+	DAT_COUNT n;
+
+	while (DAT_EVD_DEQUEUE_N(end->transfers, EVENTS, events, &n) != DAT_SUCCESS) {
+		status = DAT_EVD_ARM(end->transfers, 0, 1);
+		must(status == DAT_SUCCESS || status == DAT_EV_BUSY, "DAT_EVD_ARM");
+		must(status != DAT_SUCCESS || poll(&p, 1, -1) == 1, "poll");
+	}
+	while (n)
+		end_count(&events[--n], found);
+}
+
+static inline void end_wait(struct end *end, bool by_fd, struct found *found)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
+	if (by_fd) {
+		end_wait_fd(end, found);
+		return;
+	}
 	must(dat_evd_wait(end->transfers, DAT_TIMEOUT_INFINITE, 1, &event, &more) == DAT_SUCCESS,
 	     "dat_evd_wait");
 	end_count(&event, found);
@@ -122,46 +148,46 @@ static DAT_EVENT next(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected)
 	return event;
 }
 
-static void evd_make(struct end *end, DAT_COUNT length, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd)
+static DAT_EVD_HANDLE evd_make(struct end *end, DAT_COUNT length, DAT_EVD_FLAGS flags)
 {
-	check(dat_evd_create(end->ia, length, DAT_HANDLE_NULL, flags, evd), "dat_evd_create");
+	DAT_EVD_HANDLE evd;
+
+	check(dat_evd_create(end->ia, length, DAT_HANDLE_NULL, flags, &evd), "dat_evd_create");
+	return evd;
 }
 
-static void lmr_make(struct end *end, DAT_LMR_HANDLE *lmr, DAT_LMR_TRIPLET *triplet,
-		     DAT_RMR_CONTEXT *key)
+static DAT_RMR_CONTEXT lmr_make(struct end *end, DAT_LMR_TRIPLET *triplet)
 {
 	const unsigned all = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
 			     DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	DAT_REGION_DESCRIPTION region = { .for_va = buffer(options.size) };
+	DAT_RMR_CONTEXT key;
+	DAT_LMR_HANDLE lmr;
 
 	triplet->virtual_address = (DAT_VADDR)(uintptr_t)region.for_va;
 	triplet->segment_length = options.size;
 	check(dat_lmr_create(end->ia, DAT_MEM_TYPE_VIRTUAL, region, options.size, end->pz,
-			     (DAT_MEM_PRIV_FLAGS)all, DAT_VA_TYPE_VA, lmr, &triplet->lmr_context,
-			     key, NULL, NULL),
+			     (DAT_MEM_PRIV_FLAGS)all, DAT_VA_TYPE_VA, &lmr, &triplet->lmr_context,
+			     &key, NULL, NULL),
 	      "dat_lmr_create");
+	return key;
 }
 
-/* DAPL_TEST_IA says of which device; without it, the software device. */
-static char *name_of_ia(void)
+static void end_open(struct end *end, struct told *told)
 {
-	char *name = getenv("DAPL_TEST_IA");
-
-	return name ? name : soft;
-}
-
-static void end_open(struct end *end, struct dat_name *name)
-{
+	static char soft[] = "ofa-v2-soft";
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
-	DAT_RMR_CONTEXT key, unused;
-	DAT_EP_ATTR attr = {
+	char *ia = getenv("DAPL_TEST_IA");
+	DAT_COUNT queue;
+
+	end->attr = (DAT_EP_ATTR){
 		.service_type = DAT_SERVICE_TYPE_RC,
 		.max_message_size = options.size,
 		.max_rdma_size = options.size,
 		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
 		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
-		.max_recv_dtos = 1024,
-		.max_request_dtos = 128,
+		.max_recv_dtos = options.count > 1 ? RECVS_MANY : RECVS,
+		.max_request_dtos = options.count > 1 ? RECVS_MANY : SENDS,
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
 		.max_rdma_read_in = 4,
@@ -169,61 +195,84 @@ static void end_open(struct end *end, struct dat_name *name)
 		.max_rdma_read_iov = 1,
 		.max_rdma_write_iov = 1,
 	};
-
-	check(dat_ia_open(name_of_ia(), 8, &async, &end->ia), "dat_ia_open");
+	queue = (end->attr.max_recv_dtos + end->attr.max_request_dtos) * (DAT_COUNT)options.count;
+	check(dat_ia_open(ia ? ia : soft, 8, &async, &end->ia), "dat_ia_open");
 	check(dat_pz_create(end->ia, &end->pz), "dat_pz_create");
-	evd_make(end, QUEUE, DAT_EVD_DTO_FLAG, &end->transfers);
-	evd_make(end, 8, DAT_EVD_CONNECTION_FLAG, &end->connections);
-	evd_make(end, 8, DAT_EVD_CR_FLAG, &end->requests);
-	lmr_make(end, &end->from_lmr, &end->from, &key);
-	lmr_make(end, &end->to_lmr, &end->to, &unused);
-	check(dat_ep_create(end->ia, end->pz, end->transfers, end->transfers, end->connections,
-			    &attr, &end->ep),
-	      "dat_ep_create");
-	name->memory = (DAT_RMR_TRIPLET){ .virtual_address = end->from.virtual_address,
-					  .segment_length = options.size,
-					  .rmr_context = key };
+	end->transfers = evd_make(end, queue < 65536 ? queue : 65536, DAT_EVD_DTO_FLAG);
+	end->connections = evd_make(end, 8, DAT_EVD_CONNECTION_FLAG);
+	end->requests = evd_make(end, 8, DAT_EVD_CR_FLAG);
+	if (!strcmp(options.test, "fd"))
+		check(DAT_EVD_GET_FD(end->transfers, &end->fd), "DAT_EVD_GET_FD");
+	told->target.rmr_context = lmr_make(end, &end->from);
+	told->target.virtual_address = end->from.virtual_address;
+	told->target.segment_length = options.size;
+	lmr_make(end, &end->to);
+	end->eps = calloc(options.count, sizeof(*end->eps));
+	must(end->eps != NULL, "calloc");
 }
 
-static void end_connect(struct end *end, struct dat_name *names)
+static DAT_IA_ADDRESS_PTR address_of(struct end *end)
 {
-	DAT_PSP_HANDLE psp;
+	static struct sockaddr_in address = { .sin_family = AF_INET };
 	DAT_IA_ATTR attr;
+
+	check(dat_ia_query(end->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), "dat_ia_query");
+	if (!options.address)
+		return attr.ia_address_ptr;
+	must(inet_pton(AF_INET, options.address, &address.sin_addr) == 1, "-a is no IPv4 address");
+	return (DAT_IA_ADDRESS_PTR)&address;
+}
+
+static void connect_one(struct end *end, DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL port)
+{
 	DAT_EVENT event;
 
-	if (side)
-		check(dat_psp_create_any(end->ia, &names[1].port, end->requests,
-					 DAT_PSP_CONSUMER_FLAG, &psp),
-		      "dat_psp_create_any");
-	meet();
+	check(dat_ep_create(end->ia, end->pz, end->transfers, end->transfers, end->connections,
+			    &end->attr, &end->ep),
+	      "dat_ep_create");
 	if (side) {
 		event = next(end->requests, DAT_CONNECTION_REQUEST_EVENT);
 		check(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, end->ep, 0,
 				    NULL),
 		      "dat_cr_accept");
 	} else {
-		check(dat_ia_query(end->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL),
-		      "dat_ia_query");
-		check(dat_ep_connect(end->ep, attr.ia_address_ptr, names[1].port, TIMEOUT, 0, NULL,
-				     DAT_QOS_BEST_EFFORT, 0),
+		check(dat_ep_connect(end->ep, address, port, TIMEOUT, 0, NULL, DAT_QOS_BEST_EFFORT,
+				     0),
 		      "dat_ep_connect");
 	}
 	next(end->connections, DAT_CONNECTION_EVENT_ESTABLISHED);
-	end->there = names[!side].memory;
+}
+
+/* One after the other, so that those of both sides are in the same order. */
+static void end_connect(struct end *end, struct told *told)
+{
+	DAT_IA_ADDRESS_PTR address = address_of(end);
+	DAT_PSP_HANDLE psp;
+
+	if (side)
+		check(dat_psp_create_any(end->ia, &told[1].port, end->requests,
+					 DAT_PSP_CONSUMER_FLAG, &psp),
+		      "dat_psp_create_any");
+	meet();
+	for (unsigned i = 0; i < options.count; i++) {
+		connect_one(end, address, told[1].port);
+		end->eps[i] = end->ep;
+	}
+	end->target = told[!side].target;
+	end_use(end, 0);
 	meet();
 }
 
 int main(int argc, char **argv)
 {
-	struct dat_name *names;
-	struct end end;
+	struct end end = { 0 };
+	struct told *told;
 
-	measure_begin(argc, argv, 2 * sizeof(struct dat_name));
+	measure_begin(argc, argv, 2 * sizeof(struct told));
 	must(options.size != 0, "no such size");
-	names = shared;
-	end_open(&end, &names[side]);
-	end_connect(&end, names);
-	if (!traffic_run(&end))
-		fail("no such test");
+	told = shared;
+	end_open(&end, &told[side]);
+	end_connect(&end, told);
+	traffic_run(&end);
 	measure_end();
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What all measuring programs share: two pinned processes, a page between them, figures of short batches. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -14,12 +13,12 @@
 #include <unistd.h>
 #include "bench/measure.h"
 
-#define LIMIT		 600 /* seconds */
+#define LIMIT		 60 /* seconds */
+#define BATCH_NS	 200000u
+#define QUICK_COUNT	 64u
 #define WARM_UP(batches) ((batches) / 5 + 1)
 
-struct options options = {
-	.batches = 40, .cpu = { 0, 1 }, .ring = 64 << 10, .outstanding = 1, .count = 1
-};
+struct options options = { .batches = 20, .cpu = { 0, 1 }, .way = "ring", .count = 1, .burst = 1 };
 int side;
 pid_t other;
 void *shared;
@@ -36,37 +35,42 @@ static unsigned figure_count;
 static _Noreturn void usage(const char *program)
 {
 	fprintf(stderr,
-		"usage: %s TEST [SIZE] [-b BATCHES] [-c CPU,CPU] [-r RING] [-n COUNT] [-o "
-		"OUTSTANDING] [-m] [-q]\n"
-		"TESTs: see bench/README.md\n",
+		"usage: %s TEST [SIZE] [-b BATCHES] [-c CPU,CPU] [-n CONNECTIONS] [-o AT_A_TIME]\n"
+		"       [-1] [-w WAY] [-a ADDRESS] [-N NETWORK_NAMESPACE] [-m] [-q]\n"
+		"bench/traffic.h describes the tests.\n",
 		program);
 	exit(2);
 }
 
-static void read_options(int argc, char **argv)
+static void options_read(int argc, char **argv)
 {
+	bool one = false;
 	int c;
 
-	while ((c = getopt(argc, argv, "b:c:r:n:o:mq")) != -1) {
-		if (c == 'b')
-			options.batches = (unsigned)strtoul(optarg, NULL, 0);
-		else if (c == 'c' && sscanf(optarg, "%d,%d", &options.cpu[0], &options.cpu[1]) == 2)
-			continue;
-		else if (c == 'r')
-			options.ring = strtoul(optarg, NULL, 0);
-		else if (c == 'n')
-			options.count = (unsigned)strtoul(optarg, NULL, 0);
-		else if (c == 'o')
-			options.outstanding = (unsigned)strtoul(optarg, NULL, 0);
-		else if (c == 'm')
-			options.marks = true;
-		else if (c == 'q')
-			options.quick = true;
-		else
-			usage(argv[0]);
+	while ((c = getopt(argc, argv, "1a:b:c:n:o:w:N:mq")) != -1) {
+		switch (c) {
+		case '1': one = true; break;
+		case 'a': options.address = optarg; break;
+		case 'b': options.batches = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'c':
+			if (sscanf(optarg, "%d,%d", &options.cpu[0], &options.cpu[1]) != 2)
+				usage(argv[0]);
+			break;
+		case 'n': options.count = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'o': options.burst = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'w': options.way = optarg; break;
+		case 'N': options.net = optarg; break;
+		case 'm': options.marks = true; break;
+		case 'q': options.quick = true; break;
+		default: usage(argv[0]);
+		}
 	}
-	if (optind == argc || !options.batches || !options.count || !options.outstanding)
+	if (optind == argc || !options.batches || !options.count || !options.burst)
 		usage(argv[0]);
+	if (options.quick && options.count > QUICK_COUNT)
+		options.count = QUICK_COUNT;
+	if (one)
+		options.cpu[1] = options.cpu[0];
 	options.test = argv[optind++];
 	if (optind < argc)
 		options.size = strtoul(argv[optind], NULL, 0);
@@ -74,12 +78,12 @@ static void read_options(int argc, char **argv)
 
 _Noreturn void fail(const char *what)
 {
-	fprintf(stderr, "bench: %s, side %d: %s: %s\n", options.test, side, what,
+	fprintf(stderr, "%s, side %d: %s: %s\n", options.test, side, what,
 		errno ? strerror(errno) : "failed");
 	_exit(1);
 }
 
-/* Side 1 is gone: too early, unless all is over. */
+/* Side 1 ended: too early, unless the figures are complete. */
 static void child_ended(int signal)
 {
 	(void)signal;
@@ -96,16 +100,25 @@ static void pin(int cpu)
 	must(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
 }
 
+static void net_enter(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	must(fd >= 0 && !setns(fd, CLONE_NEWNET), path);
+	close(fd);
+}
+
 void measure_begin(int argc, char **argv, size_t shared_size)
 {
 	pid_t parent = getpid();
 
-	read_options(argc, argv);
+	options_read(argc, argv);
 	meeting = mmap(NULL, sizeof(*meeting) + shared_size, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	must(meeting != MAP_FAILED, "mmap");
 	shared = meeting->program;
-	figures = calloc(options.batches + WARM_UP(options.batches), sizeof(*figures));
+	options.batches += WARM_UP(options.batches);
+	figures = calloc(options.batches, sizeof(*figures));
 	must(figures != NULL, "calloc");
 	signal(SIGCHLD, child_ended);
 	other = fork();
@@ -116,8 +129,9 @@ void measure_begin(int argc, char **argv, size_t shared_size)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		must(getppid() == parent, "fork");
 		signal(SIGCHLD, SIG_DFL);
+		if (options.net)
+			net_enter(options.net);
 	}
-	options.batches += WARM_UP(options.batches);
 	pin(options.cpu[side]);
 	alarm(LIMIT);
 }
@@ -141,13 +155,13 @@ void figure(double value)
 
 _Noreturn void measure_end(void)
 {
-	unsigned warm = WARM_UP(options.batches) * 5 / 6;
+	unsigned first = WARM_UP(options.batches * 5 / 6);
 
 	atomic_store(&meeting->over, true);
 	meet();
 	if (side)
 		_exit(0);
-	for (unsigned i = figure_count > warm ? warm : 0; i < figure_count; i++)
+	for (unsigned i = figure_count > first ? first : 0; i < figure_count; i++)
 		printf("%.6g\n", figures[i]);
 	fflush(stdout);
 	waitpid(other, NULL, 0);
@@ -157,7 +171,7 @@ _Noreturn void measure_end(void)
 void mark(const char *where)
 {
 	if (options.marks)
-		unlink(where); /* of a name that nobody has */
+		unlink(where); /* there is no such file */
 }
 
 uint64_t now_ns(void)
@@ -186,7 +200,7 @@ unsigned batch_of(unsigned count)
 	return count ? count : 1;
 }
 
-/* About, from what one message takes on the machine that this was written on. */
+/* A message takes some 200 ns, or 50 ns in a stream, and 15 bytes a nanosecond. */
 unsigned batch_round_trips(void)
 {
 	return batch_of((unsigned)(BATCH_NS / 2 / (200 + options.size / 15)));

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The patterns of traffic, the same whatever they are made of: verbs.c and dat.c include this after they have said what
- * an end is, so that each call is inlined into the loop that is measured.
+ * The traffic that is measured, the same over limit, verbs and DAT: each of limit.c, verbs.c and dat.c includes this after
+ * it has defined an end, so that its calls are inlined into the measured loop.
  *
- *   struct end                               connected; its send and receive buffers hold options.size bytes
+ *   struct end                               one side, connected to the other; its buffers hold options.size bytes
  *   struct found { unsigned sends, recvs; }
+ *   end_use(end, i)                          selects connection i of options.count
  *   end_recv(end, count)                     posts that many receives of options.size bytes
- *   end_send(end, signaled)                  posts a send of options.size bytes
- *   end_rdma(end, read, signaled)            posts an RDMA write or read of options.size bytes
- *   end_poll(end, found)                     adds what is there, without waiting
- *   end_wait(end, found)                     adds what is there; sleeps until there is something
+ *   end_send(end, size, signaled)            posts a send
+ *   end_rdma(end, read)                      posts a signaled RDMA write or read of options.size bytes
+ *   end_poll(end, found)                     adds the completions that are there, without waiting
+ *   end_wait(end, by_fd, found)              adds completions; sleeps, in poll(2) or in the interface's own call, until
+ *                                            there is one
+ *
+ * The tests:
+ *   lat    half a round trip in ns, polling          rate       messages one way, millions a second
+ *   wake   the same, sleeping                        bw         the same, each signaled, MB/s
+ *   fd     the same, sleeping in poll(2)             write read RDMA, MB/s
  */
 #ifndef BENCH_TRAFFIC_H
 #define BENCH_TRAFFIC_H
@@ -17,61 +24,70 @@
 #include <string.h>
 #include "bench/measure.h"
 
-#define RECVS	 1024u /* posted before a stream */
-#define SENDS	 128u  /* outstanding in one */
-#define SIGNALED 16u   /* of a stream of messages, each so many sends make a completion */
+#define RECVS	   1024u      /* posted receives of a stream of short messages, */
+#define RECVS_TRIP 16u	      /* of a connection whose messages go to and fro, */
+#define RECVS_MANY 4u	      /* of one of many such connections */
+#define WINDOW	   (1u << 20) /* bytes of the posted receives of a stream of long messages */
+#define SENDS	   128u	      /* outstanding in a stream */
+#define RDMAS	   16u	      /* outstanding */
+#define SIGNALED   16u	      /* one of so many sends of a stream of short messages */
+#define TINY	   8u	      /* bytes of a message that returns credits */
 
-static inline void traffic_take(struct end *end, unsigned recvs, bool sleep)
+enum waiting { POLLING, SLEEPING, BY_FD };
+
+static inline void traffic_take(struct end *end, enum waiting how)
 {
 	struct found found = { 0 };
 
-	while (found.recvs < recvs) {
-		if (sleep)
-			end_wait(end, &found);
-		else
+	while (!found.recvs) {
+		if (how == POLLING)
 			end_poll(end, &found);
+		else
+			end_wait(end, how == BY_FD, &found);
 	}
 }
 
-/* A message to and fro: the answer is sent before the receive is posted anew. */
-static inline __attribute__((always_inline)) void traffic_bounce(struct end *end, unsigned count,
-								 bool sleep)
+/* A message to and fro on each connection in turn: the answer is sent before the receive is posted anew. */
+static inline __attribute__((always_inline)) void traffic_trips(struct end *end, unsigned count,
+								unsigned *at, enum waiting how)
 {
 	for (unsigned i = 0; i < count; i++) {
-		if (side)
-			traffic_take(end, 1, sleep);
-		end_send(end, true);
-		if (side)
-			end_recv(end, 1);
-		else {
-			traffic_take(end, 1, sleep);
-			end_recv(end, 1);
+		if (options.count > 1) {
+			end_use(end, *at);
+			*at = *at + 1 == options.count ? 0 : *at + 1;
 		}
+		if (side)
+			traffic_take(end, how);
+		end_send(end, (unsigned)options.size, true);
+		if (!side)
+			traffic_take(end, how);
+		end_recv(end, 1);
 	}
 }
 
-static void traffic_latency(struct end *end, bool sleep)
+static inline __attribute__((always_inline)) void traffic_latency(struct end *end, unsigned n,
+								  enum waiting how)
 {
-	unsigned n = sleep ? batch_of(60) : batch_round_trips();
+	unsigned at = 0;
 
-	end_recv(end, 16);
+	for (unsigned i = 0; i < options.count; i++) {
+		end_use(end, i);
+		end_recv(end, options.count > 1 ? RECVS_MANY : RECVS_TRIP);
+	}
 	meet();
-	traffic_bounce(end, n, sleep);
+	traffic_trips(end, options.count > n ? options.count : n, &at, how);
 	mark("begin");
 	for (unsigned batch = 0; batch < options.batches; batch++) {
 		uint64_t begin = now_ns();
 
-		if (sleep)
-			traffic_bounce(end, n, true);
-		else
-			traffic_bounce(end, n, false);
-		figure(half_round_trip(begin, n));
+		traffic_trips(end, n, &at, how);
+		figure((double)(now_ns() - begin) / n / 2);
 	}
 	mark("end");
 }
 
 /*
- * A stream from side 1, which may not run ahead of the receives: for each quarter of them that was consumed and posted
+ * A stream from side 1, which may not run ahead of the receives: for each quarter of them that is consumed and posted
  * again, side 0 sends a message back.
  */
 static void traffic_stream_out(struct end *end, uint64_t count, unsigned depth, unsigned signaled)
@@ -89,7 +105,7 @@ static void traffic_stream_out(struct end *end, uint64_t count, unsigned depth, 
 			end_recv(end, found.recvs);
 			found = (struct found){ 0 };
 		}
-		end_send(end, sent % signaled == signaled - 1);
+		end_send(end, (unsigned)options.size, sent % signaled == signaled - 1);
 	}
 }
 
@@ -110,7 +126,7 @@ static void traffic_stream_in(struct end *end, uint64_t count, unsigned n, unsig
 			continue;
 		end_recv(end, found.recvs);
 		for (owed += found.recvs; owed >= depth / 4; owed -= depth / 4)
-			end_send(end, true);
+			end_send(end, options.size < TINY ? 1 : TINY, true);
 		count -= found.recvs;
 		got += found.recvs;
 		if (got >= n) {
@@ -132,6 +148,7 @@ static void traffic_stream(struct end *end, unsigned n, unsigned depth, unsigned
 		traffic_stream_out(end, count, depth, signaled);
 	else
 		traffic_stream_in(end, count, n, depth, scale);
+	meet();
 }
 
 static void traffic_rdma(struct end *end, bool read)
@@ -139,39 +156,54 @@ static void traffic_rdma(struct end *end, bool read)
 	unsigned n = batch_messages();
 
 	meet();
-	if (side)
-		return;
-	for (unsigned batch = 0; batch < options.batches; batch++) {
+	for (unsigned batch = 0; !side && batch < options.batches; batch++) {
 		uint64_t begin = now_ns();
 		struct found found = { 0 };
 
 		for (unsigned i = 0; i < n; i++) {
-			while (i - found.sends >= 16)
+			while (i - found.sends >= RDMAS)
 				end_poll(end, &found);
-			end_rdma(end, read, true);
+			end_rdma(end, read);
 		}
 		while (found.sends < n)
 			end_poll(end, &found);
 		figure((double)options.size * n * 1e3 / (double)(now_ns() - begin));
 	}
+	meet();
 }
 
-/* False: there is no such test. */
-static bool traffic_run(struct end *end)
+/*
+ * A batch is more than can lie in the posted receives: when a receiver that was interrupted comes back, it takes those in
+ * no time.
+ */
+static void traffic_long(struct end *end)
 {
-	if (!strcmp(options.test, "lat"))
-		traffic_latency(end, false);
-	else if (!strcmp(options.test, "wake"))
-		traffic_latency(end, true);
-	else if (!strcmp(options.test, "rate"))
+	unsigned depth = options.size < WINDOW / 4 ? (unsigned)(WINDOW / options.size) : 4;
+	unsigned n = batch_messages();
+
+	if (depth > RECVS)
+		depth = RECVS;
+	traffic_stream(end, n < 2 * depth ? 2 * depth : n, depth, 1, 1e3 * (double)options.size);
+}
+
+static void traffic_run(struct end *end)
+{
+	const char *test = options.test;
+
+	if (!strcmp(test, "lat"))
+		traffic_latency(end, batch_round_trips(), POLLING);
+	else if (!strcmp(test, "wake"))
+		traffic_latency(end, batch_of(30), SLEEPING);
+	else if (!strcmp(test, "fd"))
+		traffic_latency(end, batch_of(30), BY_FD);
+	else if (!strcmp(test, "rate"))
 		traffic_stream(end, batch_of(8192), RECVS, SIGNALED, 1e3);
-	else if (!strcmp(options.test, "bw"))
-		traffic_stream(end, batch_messages(), 64, 1, 1e3 * (double)options.size);
-	else if (!strcmp(options.test, "write") || !strcmp(options.test, "read"))
-		traffic_rdma(end, !strcmp(options.test, "read"));
+	else if (!strcmp(test, "bw"))
+		traffic_long(end);
+	else if (!strcmp(test, "write") || !strcmp(test, "read"))
+		traffic_rdma(end, !strcmp(test, "read"));
 	else
-		return false;
-	return true;
+		fail("no such test");
 }
 
 #endif

@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The product through libibverbs and librdmacm.
- *   lat SIZE            half round trip in ns, polling         wake SIZE   the same, sleeping on the completion channel
- *   rate SIZE           messages one way, 10^6 a second        bw SIZE     the same, signaled each, MB/s
- *   write SIZE, read SIZE   RDMA, MB/s
- *   many SIZE -n COUNT  one round trip on each of COUNT connections in turn: half of one, ns
- *   conn, life -o COUNT connections a second through rdma_cm, so many under way at a time
+ * The product through libibverbs and librdmacm: the tests of traffic.h and verbs_cm.c. wake and fd sleep on the
+ * completion channel.
  */
 #include <poll.h>
+#include <string.h>
 #include "bench/verbs.h"
+
+#define POLL 16
 
 struct found {
 	unsigned sends, recvs;
 };
+
+/* What each side tells the other in `shared`. */
+struct target {
+	uint64_t addr;
+	uint32_t key;
+};
+
+static inline void end_use(struct end *end, unsigned i)
+{
+	end->qp = end->qps[i];
+}
 
 static inline void end_recv(struct end *end, unsigned count)
 {
@@ -23,30 +33,34 @@ static inline void end_recv(struct end *end, unsigned count)
 		must(!ibv_post_recv(end->qp, &wr, &bad), "ibv_post_recv");
 }
 
-static inline void end_post(struct end *end, enum ibv_wr_opcode opcode, unsigned flags)
+static inline void end_post(struct end *end, enum ibv_wr_opcode opcode, uint32_t size,
+			    unsigned flags)
 {
 	struct ibv_send_wr *bad;
 
 	end->wr.opcode = opcode;
 	end->wr.send_flags = flags;
+	end->sge.length = size;
 	must(!ibv_post_send(end->qp, &end->wr, &bad), "ibv_post_send");
 }
 
-static inline void end_send(struct end *end, bool signaled)
+static inline void end_send(struct end *end, uint32_t size, bool signaled)
 {
-	end_post(end, IBV_WR_SEND, end->inline_flag | (signaled ? IBV_SEND_SIGNALED : 0));
+	end_post(end, IBV_WR_SEND, size,
+		 (size <= end->inline_size ? IBV_SEND_INLINE : 0) |
+			 (signaled ? IBV_SEND_SIGNALED : 0));
 }
 
-static inline void end_rdma(struct end *end, bool read, bool signaled)
+static inline void end_rdma(struct end *end, bool read)
 {
-	end_post(end, read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
-		 signaled ? IBV_SEND_SIGNALED : 0);
+	end_post(end, read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, (uint32_t)options.size,
+		 IBV_SEND_SIGNALED);
 }
 
 static inline void end_poll(struct end *end, struct found *found)
 {
-	struct ibv_wc wc[VERBS_POLL];
-	int n = ibv_poll_cq(end->cq, VERBS_POLL, wc);
+	struct ibv_wc wc[POLL];
+	int n = ibv_poll_cq(end->cq, POLL, wc);
 
 	must(n >= 0, "ibv_poll_cq");
 	for (int i = 0; i < n; i++) {
@@ -58,9 +72,10 @@ static inline void end_poll(struct end *end, struct found *found)
 	}
 }
 
-/* The way of the manual page: poll, arm, poll again, sleep. */
-static inline void end_wait(struct end *end, struct found *found)
+/* As the manual page has it: poll, arm, poll again, sleep. */
+static inline void end_wait(struct end *end, bool by_fd, struct found *found)
 {
+	struct pollfd p = { .fd = end->channel->fd, .events = POLLIN };
 	unsigned before = found->recvs;
 	struct ibv_cq *cq;
 	void *context;
@@ -72,6 +87,7 @@ static inline void end_wait(struct end *end, struct found *found)
 	end_poll(end, found);
 	if (found->recvs != before)
 		return;
+	must(!by_fd || poll(&p, 1, -1) == 1, "poll");
 	must(!ibv_get_cq_event(end->channel, &cq, &context), "ibv_get_cq_event");
 	ibv_ack_cq_events(cq, 1);
 	end_poll(end, found);
@@ -79,41 +95,68 @@ static inline void end_wait(struct end *end, struct found *found)
 
 #include "bench/traffic.h"
 
-static void connect_one(struct end *end)
+static struct ibv_mr *mr_make(struct end *end, uint8_t **memory)
 {
-	struct verbs_name *names = shared;
+	const int access =
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	size_t size = options.size ? options.size : 1;
+	struct ibv_mr *mr;
 
-	end->qp = verbs_qp(end, VERBS_RECVS, VERBS_SENDS);
-	verbs_name(end, end->qp, &names[side]);
+	*memory = buffer(size);
+	mr = ibv_reg_mr(end->pd, *memory, size, access);
+	must(mr != NULL, "ibv_reg_mr");
+	return mr;
+}
+
+void end_open(struct end *end, struct ibv_context *context)
+{
+	unsigned cqe = (end->recvs + end->sends) * options.count;
+
+	end->pd = ibv_alloc_pd(context);
+	end->channel = ibv_create_comp_channel(context);
+	must(end->pd && end->channel, "ibv_alloc_pd");
+	end->cq = ibv_create_cq(context, cqe < 65536 ? (int)cqe : 65536, NULL, end->channel, 0);
+	must(end->cq != NULL, "ibv_create_cq");
+	end->from_mr = mr_make(end, &end->from);
+	end->to_mr = mr_make(end, &end->to);
+}
+
+static void end_meet(struct end *end)
+{
+	struct target *targets = shared;
+
+	targets[side] = (struct target){ (uintptr_t)end->from, end->from_mr->rkey };
 	meet();
-	verbs_connect(end->qp, &names[!side]);
-	end->there = names[!side].addr;
-	end->there_key = names[!side].key;
-	end->from_sge = (struct ibv_sge){ (uintptr_t)end->from, (uint32_t)options.size,
-					  end->from_mr->lkey };
+	end->sge = (struct ibv_sge){ .addr = (uintptr_t)end->from, .lkey = end->from_mr->lkey };
 	end->wr = (struct ibv_send_wr){
 		.wr_id = 2,
-		.sg_list = &end->from_sge,
+		.sg_list = &end->sge,
 		.num_sge = 1,
-		.wr.rdma = { end->there, end->there_key },
+		.wr.rdma = { targets[!side].addr, targets[!side].key },
 	};
-	meet();
+	end_use(end, 0);
 }
 
 int main(int argc, char **argv)
 {
 	struct end end = { 0 };
+	bool conn, small;
 
-	measure_begin(argc, argv, 2 * 8192 * sizeof(struct verbs_name));
-	if (!strcmp(options.test, "many") || !strcmp(options.test, "conn") ||
-	    !strcmp(options.test, "life")) {
-		must(verbs_many(&end) || verbs_cm(&end), "the test");
-		measure_end();
+	measure_begin(argc, argv, 2 * sizeof(struct target));
+	conn = !strcmp(options.test, "conn");
+	small = conn || options.count > 1;
+	must(conn || options.size, "no such size");
+	end.recvs = small ? RECVS_MANY : RECVS;
+	end.sends = small ? RECVS_MANY : SENDS;
+	if (conn)
+		options.count = options.burst;
+	cm_open(&end);
+	if (conn) {
+		cm_measure(&end);
+	} else {
+		cm_connect(&end);
+		end_meet(&end);
+		traffic_run(&end);
 	}
-	must(options.size != 0, "no such size");
-	verbs_open(&end, VERBS_RECVS + VERBS_SENDS);
-	connect_one(&end);
-	if (!traffic_run(&end))
-		fail("no such test");
 	measure_end();
 }

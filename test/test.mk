@@ -23,7 +23,7 @@ conf_util := $(call objs,$(filter-out test/conform/conform_%.c,$(wildcard test/c
 .PHONY: check check-unit check-layers check-exports check-headers check-man check-rules check-blackbox check-verbs \
         check-fresh check-table fuzz run-fuzz tests
 
-tests: all $(bench) $(exact) $(layer) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
+tests: all $(bench) $(exact) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
        $(B)/test/verbs-fault.so $(B)/test/readme-ping $(B)/test/event-ops $(B)/test/early-send $(B)/test/wire
 
 $(addprefix $(B)/test/,$(unit_dat)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o $(dat_o)

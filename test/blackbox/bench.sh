@@ -1,20 +1,71 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# That each program which `make bench` runs works, and that the table and the plot come out: no word about speed. `make bench
-# SHORT=1` runs all rows; on a busy machine two processes that wait for each other by looking take long for that.
+# Each program that `make bench` runs works, and the table, the figures and the picture are complete, after one short round
+# that says nothing about speed. The sides of a row can be in two network namespaces.
 . test/blackbox/lib.sh
 [ -z "${SAN:-}" ] || skip 'measures nothing under a sanitizer'
 [ "$(nproc)" -ge 2 ] || skip 'needs two processors'
 command -v python3 >/dev/null || skip 'no python3'
 unset LD_LIBRARY_PATH
+export PYTHONDONTWRITEBYTECODE=1
 
-goals='G1 G7 G10 G16 G17 conn many'
-timeout -k 5 "$longest" bench/run "$BUILD" --short --goals "$goals" --out "$tmp" >"$tmp/table" 2>"$tmp/progress" || fail "status $?"
-grep -q '^goal  *what  *ratio' "$tmp/table" || fail 'no table'
-for goal in $goals; do
-	grep -Eq "^$goal .* [0-9.]+  *[0-9.]+  *[0-9.]+  *[<>]= " "$tmp/table" || fail "no figures for $goal"
+for wrong in '--rows nothing' '--rounds 0' --rxe; do
+	env -u RXE_ADDRESS bench/run $wrong "$BUILD" >"$tmp/wrong" 2>&1
+	[ $? -eq 2 ] && grep -q 'error: ' "$tmp/wrong" || fail "$wrong is no error"
 done
-grep -c . "$tmp/raw.tsv" >/dev/null || fail 'no raw figures'
-grep -q '<polyline' "$tmp/plot.svg" || fail 'no curve in the plot'
-skipped=$(grep -c 'skipped: no' "$tmp/table")
-echo "$(grep -Ec '^(G|conn|many)' "$tmp/table") rows, $skipped skipped"
+timeout -k 5 "$longest" bench/run --short --rounds 1 --json "$tmp/json" --svg "$tmp/svg" "$BUILD" \
+	>"$tmp/table" 2>"$tmp/progress" || fail "status $?"
+python3 - "$tmp" <<'END' || fail 'the output is not complete'
+import json
+import sys
+from xml.dom import minidom
+sys.path.insert(0, 'bench')
+from table import ROWS
+report = json.load(open(sys.argv[1] + '/json'))
+table = open(sys.argv[1] + '/table').read()
+assert report['rounds'] == 1 and len(report['machine']['processors']) == 2
+assert [row['row'] for row in report['rows']] == [row.what for row in ROWS]
+for row, result in zip(ROWS, report['rows']):
+    assert row.what in table and set(result['figures']) == {*row.products, *row.beside}, row
+    for name, figures in result['figures'].items():
+        # limits and products always work; peers where they are installed
+        ours = name in row.products or {**row.products, **row.beside}[name].startswith('limit')
+        assert len(figures) == 1 and (figures[0] or not ours and report['failed']), (row, name)
+    assert len(result['speeds']) == len(row.products) * len(row.beside)
+speeds = [speed for row in report['rows'] for speed in row['speeds'] if speed['speed']]
+dots = minidom.parse(sys.argv[1] + '/svg').getElementsByTagName('circle')
+assert len(dots) == len(speeds), (len(dots), len(speeds))
+END
+without=$(grep -c '^no figure' "$tmp/table")
+
+# other_net: the process that has another network namespace is there; its number is $child.
+other_net() {
+	child=$(cat "/proc/$started/task/$started/children") child=${child% }
+	net=$(readlink "/proc/$child/ns/net") && [ "$net" != "$(readlink /proc/self/ns/net)" ]
+}
+sides='in one network namespace'
+if [ "$OWN_NET" = 1 ]; then
+	start other unshare -n sleep 1000
+	within 20 other_net || fail 'no second network namespace'
+	ip link add near type veth peer name far netns "$child" && ip addr add 192.0.2.1/24 dev near && ip link set near up &&
+		nsenter --net="/proc/$child/ns/net" sh -c 'ip addr add 192.0.2.2/24 dev far; ip link set far up; ip link set lo up' ||
+		fail 'no wire between the namespaces'
+	PYTHONPATH=bench python3 - "$BUILD" "$tmp" "/proc/$child/ns/net" <<'END' || fail 'rows of two namespaces'
+import shutil
+import sys
+from programs import Failed, Programs
+from table import Sides
+build, scratch, net = sys.argv[1:]
+programs, there = Programs(build, scratch, (0, 1), short=True), Sides(None, net, '192.0.2.2')
+assert programs.figure('limit lat 8', there) > 0
+try:        # its sockets have names that the other namespace does not see
+    programs.figure('limit conn', there)
+    raise AssertionError('both sides are in one namespace')
+except Failed as why:
+    assert 'Connection refused' in str(why), why
+if shutil.which('fi_pingpong'):
+    assert programs.figure('fi_pingpong 8 -p tcp -e msg', there) > 0
+END
+	sides='in one network namespace, and in two'
+fi
+echo "$(wc -l <"$tmp/table") lines, $without reasons why there is no figure; sides $sides"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Soft-RoCE in virtual machines: see CONTRIBUTING.md.
 
-.PHONY: check-rxe bench-rxe
+.PHONY: check-rxe
 
 # One end of a connection between two stacks, for test/vm.
 $(B)/test/wire: $(call objs,$(wildcard test/vm/wire*.c)) $(B)/lib/libdat2.so.2
@@ -12,5 +12,3 @@ $(B)/test/wire: $(call objs,$(wildcard test/vm/wire*.c)) $(B)/lib/libdat2.so.2
 # QUICK=1: half of it, in half the time.
 check-rxe: tests
 	$(Q)$(test_env) QUICK='$(QUICK)' test/vm/check
-bench-rxe: all $(B)/bench/verbs $(B)/bench/dat
-	$(Q)BUILD="$(build)" bench/rxe

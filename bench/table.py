@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+"""
+What is measured: the rows of the table.
+
+Each program of a row gives one figure a round: the products, and what is beside them. A command is
+
+    [VARIABLE=VALUE] [@STACK] PROGRAM TEST [SIZE] [OPTION...]
+
+limit, verbs and dat are programs of build/bench, and traffic.h describes their tests; the other programs, and the stacks,
+are those of programs.py. Of commands separated by '|' the fastest one counts.
+"""
+from collections import namedtuple
+
+KIB, MIB = 1024, 1024 * 1024
+
+# Where both sides of each program run: network namespaces (paths; None: this one), and the address of the other side.
+Sides = namedtuple('Sides', 'net other_net address', defaults=(None, None, None))
+# unit: ns, of which less is better, or a rate.
+Row = namedtuple('Row', 'what unit products beside sides', defaults=(Sides(),))
+
+
+def rows(what, unit, products, beside, sizes, sides=Sides()):
+    """A row for each size, which replaces '{}'."""
+    def of(commands, size):
+        return {name: command.replace('{}', str(size)) for name, command in commands.items()}
+
+    def name(size):
+        return '%d MiB' % (size // MIB) if size >= MIB else '%d KiB' % (size // KIB) if size >= KIB else '%d B' % size
+    return [Row('%s, %s' % (what, name(size)), unit, of(products, size), of(beside, size), sides) for size in sizes]
+
+
+def ways(command, *names):
+    return ' | '.join('%s -w %s' % (command, name) for name in names)
+
+
+# V: through verbs, on the drop-in libraries. D: through DAT.
+ROWS = [
+    *rows('half round trip', 'ns', {'V': 'verbs lat {}', 'D': 'dat lat {}'},
+          {'ring': 'limit lat {}', 'UCX': 'ucx tag_lat {}', 'libfabric': 'fi_pingpong {}'}, [8, 64]),
+    *rows('half round trip', 'ns', {'V': 'verbs lat {}', 'D': 'dat lat {}'},
+          {'best copy': ways('limit lat {}', 'vmw', 'vmr', 'bounce'), 'UCX': 'ucx tag_lat {}',
+           'libfabric': 'fi_pingpong {}'}, [4 * KIB, 64 * KIB, MIB]),
+    *rows('message rate', 'M/s', {'V': 'verbs rate {}', 'D': 'dat rate {}'},
+          {'ring': 'limit rate {}', 'UCX': 'ucx tag_bw {}'}, [8]),
+    *rows('send', 'MB/s', {'V': 'verbs bw {}', 'D': 'dat bw {}'},
+          {'best copy': ways('limit bw {}', 'vmw', 'vmr', 'bounce'), 'UCX': 'ucx tag_bw {}'}, [64 * KIB, MIB]),
+    *rows('send without process_vm', 'MB/s',
+          {'V': 'SOFTVERBS_COPY=bounce verbs bw {}', 'D': 'SOFTVERBS_COPY=bounce dat bw {}'},
+          {'bounce ring': 'limit bw {} -w bounce', 'UCX': 'UCX_TLS=posix,self ucx tag_bw {}'}, [64 * KIB, MIB]),
+    # UCX: into memory that it allocates itself, as shared memory, without a system call.
+    *rows('RDMA write', 'MB/s', {'V': 'verbs write {}', 'D': 'dat write {}'},
+          {'process_vm': 'limit write {}', 'UCX': 'ucx ucp_put_bw {}'}, [64 * KIB, MIB]),
+    *rows('RDMA read', 'MB/s', {'V': 'verbs read {}', 'D': 'dat read {}'},
+          {'process_vm': 'limit read {}', 'UCX': 'ucx ucp_get {}'}, [64 * KIB, MIB]),
+
+    # Half a round trip of 8 bytes, asleep in ibv_get_cq_event or dat_evd_wait; on a descriptor: in poll(2).
+    Row('wake-up', 'ns', {'V': 'verbs wake 8', 'D': 'dat wake 8'},
+        {'futex': 'limit wake 8 -w futex', 'eventfd': 'limit wake 8 -w eventfd'}),
+    Row('wake-up, one processor', 'ns', {'V': 'verbs wake 8 -1', 'D': 'dat wake 8 -1'},
+        {'futex': 'limit wake 8 -w futex -1', 'eventfd': 'limit wake 8 -w eventfd -1'}),
+    Row('wake-up, descriptor, one processor', 'ns', {'V': 'verbs fd 8 -1', 'D': 'dat fd 8 -1'},
+        {'eventfd': 'limit wake 8 -w eventfd -1'}),
+    Row('wait that first polls for 50 us', 'ns', {'D': 'DAPL_SPIN_US=50 dat wake 8'}, {'ring': 'limit lat 8'}),
+
+    # From rdma_connect until established.
+    *[Row('rdma_cm connections, ' + how, '/s', {'V': 'verbs conn -o %d' % burst}, {'SEQPACKET': 'limit conn -o %d' % burst})
+      for burst, how in ((32, '32 at a time'), (1, 'one by one'))],
+    # What dtestcm prints, on this build and on OFED's packaged providers over the same device.
+    *[Row('DAT connections, ' + how, '/s', {'D': 'dtestcm %d' % burst},
+          {'SEQPACKET': 'limit conn -o %d' % burst, 'OFED cma': '@cma dtestcm %d' % burst,
+           'OFED scm': '@scm dtestcm %d' % burst})
+      for burst, how in ((32, '32 at a time'), (1, 'one by one'))],
+    # Half a round trip of 8 bytes on each in turn.
+    Row('4096 connections, verbs', 'ns', {'V': 'verbs lat 8 -n 4096 -o 64'}, {'one': 'verbs lat 8', 'ring': 'limit lat 8'}),
+    Row('4096 connections, DAT', 'ns', {'D': 'dat lat 8 -n 4096'}, {'one': 'dat lat 8', 'ring': 'limit lat 8'}),
+]
+
+
+def rxe_rows(address):
+    """On a kernel's device, which is slow in an emulated guest: our DAT and OFED's, beside verbs alone with rdma-core."""
+    return [row for what, unit, test, sizes in (('half round trip', 'ns', 'lat', [64, 4 * KIB, 64 * KIB, MIB]),
+                                                ('send', 'MB/s', 'bw', [4 * KIB, 64 * KIB, MIB]),
+                                                ('RDMA write', 'MB/s', 'write', [4 * KIB, 64 * KIB, MIB]),
+                                                ('RDMA read', 'MB/s', 'read', [4 * KIB, 64 * KIB, MIB]))
+            for row in rows(what, unit, {'D': '@rxe dat %s {} -q -b 4' % test, 'OFED': '@rxe-ofed dat %s {} -q -b 4' % test},
+                            {'verbs': '@rxe-ofed verbs %s {} -q -b 4' % test}, sizes, Sides(address=address))]
