@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/area.h"
+#include "softverbs/foreign.h"
 #include "softverbs/settings.h"
 #include "softverbs/stripe.h"
 #include "util/log.h"
@@ -235,16 +235,6 @@ void area_offer(struct sv_area_offer *offer, int fds[2])
 	fds[1] = own->rw_fd;
 }
 
-/* The peer cannot take pages away from under the mapping, and its size is the announced one. */
-static bool memfd_is_sound(int fd, uint64_t size)
-{
-	int seals = fcntl(fd, F_GET_SEALS), need = F_SEAL_SHRINK | F_SEAL_GROW;
-	struct stat st;
-
-	return seals >= 0 && (seals & need) == need && !fstat(fd, &st) && st.st_size >= 0 &&
-	       (uint64_t)st.st_size == size;
-}
-
 static bool size_is_sound(uint64_t size, uint64_t least)
 {
 	return size >= least && size <= (uint64_t)AREA_MB_MAX << 20 && !(size % PAGE);
@@ -256,7 +246,8 @@ int area_map(struct sv_peer *peer, const struct sv_area_offer *offer, const int 
 
 	if (!size_is_sound(offer->ro_size, sizeof(struct sv_ro)) ||
 	    !size_is_sound(offer->rw_size, sizeof(struct sv_rw)) ||
-	    !memfd_is_sound(fds[0], offer->ro_size) || !memfd_is_sound(fds[1], offer->rw_size))
+	    !sv_foreign_is_memfd(fds[0], offer->ro_size) ||
+	    !sv_foreign_is_memfd(fds[1], offer->rw_size))
 		return EPROTO;
 	peer->ro = NULL;
 	peer->rw = NULL;

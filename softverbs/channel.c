@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Completion channels: an eventfd that counts like a semaphore, known to all who complete. */
+/* Completion channels: a descriptor that holds a token for each event, written by every process that completes work. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include "softverbs/channel.h"
-#include "softverbs/os.h"
+#include "softverbs/foreign.h"
 #include "util/log.h"
 
 #define ID_INDEX(id) ((id) >> 16)
@@ -40,6 +39,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	struct sv_channel *channel;
 	static atomic_uint round;
 	uint32_t index;
+	int error;
 
 	if (!context_is_ours(context)) {
 		errno = ENODEV;
@@ -48,17 +48,16 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return NULL;
-	channel->ibv.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	index = channel->ibv.fd < 0 ? 0 : ids_take(&area->channels);
+	error = sv_tokens_open(&channel->tokens);
+	index = error ? 0 : ids_take(&area->channels);
 	if (!index) {
-		int err = channel->ibv.fd < 0 ? errno : ENOMEM;
-
-		if (channel->ibv.fd >= 0)
-			close(channel->ibv.fd);
+		if (!error)
+			sv_tokens_close(&channel->tokens);
 		free(channel);
-		errno = err;
+		errno = error ? error : ENOMEM;
 		return NULL;
 	}
+	channel->ibv.fd = channel->tokens.fd;
 	channel->ibv.context = context;
 	channel->id =
 		index << 16 | (atomic_fetch_add_explicit(&round, 1, memory_order_relaxed) & 0xffff);
@@ -86,7 +85,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 		return EBUSY;
 	pthread_mutex_lock(&area->wake_lock);
 	area->channel[ID_INDEX(channel->id)] = NULL;
-	close(ibv->fd);
+	sv_tokens_close(&channel->tokens);
 	pthread_mutex_unlock(&area->wake_lock);
 	ids_give(&area->channels, ID_INDEX(channel->id));
 	pthread_mutex_destroy(&channel->lock);
@@ -111,16 +110,6 @@ void channel_join(struct sv_channel *channel, struct sv_cq *cq)
 	atomic_store_explicit(&cq->ro->channel, channel->id, memory_order_release);
 }
 
-/* Without blocking: a reader may have taken it already, and will find no event and read on. */
-static void token_take_back(int fd)
-{
-	int error = os_token_take(fd);
-
-	if (error && error != EAGAIN)
-		log_at(LOG_TRACE, "softverbs: completion channel keeps a token: %s",
-		       strerror(error));
-}
-
 void channel_leave(struct sv_channel *channel, struct sv_cq *cq)
 {
 	struct area *area = area_own();
@@ -133,11 +122,33 @@ void channel_leave(struct sv_channel *channel, struct sv_cq *cq)
 	while (cq_take_event(cq)) {
 		cq->consumed--;
 		cq->fired--;
-		token_take_back(channel->ibv.fd);
+		sv_token_drop(&channel->tokens);
 	}
 	TAILQ_REMOVE(&channel->cqs, cq, entry);
 	channel->ibv.refcnt--;
 	pthread_mutex_unlock(&channel->lock);
+}
+
+static struct sv_cq *channel_find_locked(struct sv_channel *channel, bool (*take)(struct sv_cq *))
+{
+	struct sv_cq *cq;
+
+	TAILQ_FOREACH(cq, &channel->cqs, entry)
+		if (take(cq))
+			break;
+	return cq;
+}
+
+/*
+ * A token that could not be written is owed; others were there then. As long as events are left,
+ * each reader writes a token, so that no event stays without one.
+ */
+static void channel_repay_locked(struct sv_channel *channel)
+{
+	if (!atomic_exchange(&channel->owed, false) || !channel_find_locked(channel, cq_has_event))
+		return;
+	atomic_store(&channel->owed, true);
+	sv_token_put(channel->tokens.writer);
 }
 
 /* The CQ that a token stands for; the next one of those with events goes first the next time. */
@@ -146,18 +157,15 @@ static struct sv_cq *channel_next_event(struct sv_channel *channel)
 	struct sv_cq *cq;
 
 	pthread_mutex_lock(&channel->lock);
-	TAILQ_FOREACH(cq, &channel->cqs, entry)
-		if (cq_take_event(cq))
-			break;
-	if (!cq) {
-		TAILQ_FOREACH(cq, &channel->cqs, entry)
-			if (cq_take_repair(cq))
-				break;
-	}
+	cq = channel_find_locked(channel, cq_take_event);
+	if (!cq)
+		cq = channel_find_locked(channel, cq_take_repair);
 	if (cq && TAILQ_NEXT(cq, entry)) {
 		TAILQ_REMOVE(&channel->cqs, cq, entry);
 		TAILQ_INSERT_TAIL(&channel->cqs, cq, entry);
 	}
+	if (unlikely(atomic_load_explicit(&channel->owed, memory_order_relaxed)))
+		channel_repay_locked(channel);
 	pthread_mutex_unlock(&channel->lock);
 	return cq;
 }
@@ -165,17 +173,17 @@ static struct sv_cq *channel_next_event(struct sv_channel *channel)
 /* Blocks in the read and nowhere else, with no lock held: the thread may be cancelled there. */
 int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
 {
+	struct sv_channel *channel = channel_of(ibv);
 	struct sv_cq *found;
-	uint64_t token;
 
 	if (!context_is_ours(ibv->context)) {
 		errno = ENODEV;
 		return -1;
 	}
 	do {
-		if (read(ibv->fd, &token, sizeof(token)) < 0)
+		if (sv_token_take(&channel->tokens))
 			return -1;
-		found = channel_next_event(channel_of(ibv));
+		found = channel_next_event(channel);
 	} while (!found);
 	*cq = &found->ibv;
 	*cq_context = found->ibv.cq_context;
@@ -194,20 +202,25 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count)
 
 /* ---- the side of those who complete ---- */
 
-static void token_write(int fd)
+/*
+ * `owed`: tokens of events before this one may be missing. Else one is owed when there is no room;
+ * said before the second try, since those that read in between do not see it.
+ */
+static void channel_put(struct sv_channel *channel, bool owed)
 {
-	/* the count cannot overflow, so this does not block */
-	if (eventfd_write(fd, 1))
-		log_at(LOG_ERROR, "softverbs: completion channel: %s", strerror(errno));
+	if (!owed && sv_token_put(channel->tokens.writer))
+		return;
+	atomic_store(&channel->owed, true);
+	sv_token_put(channel->tokens.writer);
 }
 
-static void channel_wake_own(uint32_t cq_index)
+static void channel_wake_own(uint32_t cq_index, bool owed)
 {
 	struct area *area = area_own();
 
 	pthread_mutex_lock(&area->wake_lock);
 	if (area->cq_channel[cq_index])
-		token_write(area->cq_channel[cq_index]->ibv.fd);
+		channel_put(area->cq_channel[cq_index], owed);
 	pthread_mutex_unlock(&area->wake_lock);
 }
 
@@ -232,9 +245,11 @@ static struct peer_channels *channels_of_locked(struct sv_peer *peer, uint32_t i
 }
 
 /* -1 when it is not here; then it is asked for. */
-static int channel_fd(struct sv_peer *owner, uint32_t id, uint32_t cq_index)
+static int channel_writer(struct sv_peer *owner, uint32_t cq_index)
 {
 	struct area *area = area_own();
+	/* relaxed: a channel that is not the CQ's any more is no harm */
+	uint32_t id = atomic_load_explicit(&owner->ro->cq[cq_index].channel, memory_order_relaxed);
 	uint32_t index = ID_INDEX(id);
 	struct peer_channels *channels;
 	bool ask = false;
@@ -259,10 +274,7 @@ static int channel_fd(struct sv_peer *owner, uint32_t id, uint32_t cq_index)
 void channel_ask(struct sv_peer *owner, uint32_t cq_index)
 {
 	if (owner != peer_self())
-		channel_fd(owner,
-			   atomic_load_explicit(&owner->ro->cq[cq_index].channel,
-						memory_order_relaxed),
-			   cq_index);
+		channel_writer(owner, cq_index);
 }
 
 void channel_wake(struct sv_peer *owner, uint32_t cq_index)
@@ -270,23 +282,23 @@ void channel_wake(struct sv_peer *owner, uint32_t cq_index)
 	int fd;
 
 	if (owner == peer_self()) {
-		channel_wake_own(cq_index);
+		channel_wake_own(cq_index, false);
 		return;
 	}
-	fd = channel_fd(owner,
-			atomic_load_explicit(&owner->ro->cq[cq_index].channel,
-					     memory_order_relaxed),
-			cq_index);
-	if (fd >= 0) {
-		token_write(fd);
+	fd = channel_writer(owner, cq_index);
+	if (fd >= 0 && sv_token_put(fd))
 		return;
-	}
 	atomic_store_explicit(&owner->rw->cq[cq_index].due, 1, memory_order_release);
 	attention_set(owner->rw->attention.cq, cq_index);
 	peer_ring(owner);
 }
 
-/* Somebody wants to write into a channel of ours. */
+void channel_wake_due(uint32_t cq_index)
+{
+	channel_wake_own(cq_index, true);
+}
+
+/* A peer wants to write into a channel of this process. */
 static void channel_answer(struct sv_peer *peer, const struct channel_text *ask)
 {
 	struct channel_text text = { .verb = CHANNEL_HERE,
@@ -294,20 +306,32 @@ static void channel_answer(struct sv_peer *peer, const struct channel_text *ask)
 				     .cq_index = ask->cq_index };
 	struct area *area = area_own();
 	struct sv_channel *channel;
+	int fd = -1;
 
 	pthread_mutex_lock(&area->wake_lock);
 	channel = ID_INDEX(ask->id) < SV_CQS ? area->channel[ID_INDEX(ask->id)] : NULL;
 	if (channel && channel->id == ask->id)
-		peer_send(peer, SV_MSG_DATA, &text, sizeof(text), channel->ibv.fd);
+		fd = sv_tokens_invite(&channel->tokens);
 	pthread_mutex_unlock(&area->wake_lock);
+	if (fd < 0)
+		return;
+	peer_send(peer, SV_MSG_DATA, &text, sizeof(text), fd);
+	close(fd);
 }
 
-static void channel_keep(struct sv_peer *peer, uint32_t id, int fd)
+/* Without a writer of its own this process leaves the tokens to the owner's engine. */
+static void channel_keep(struct sv_peer *peer, uint32_t id, int passed)
 {
 	struct area *area = area_own();
 	uint32_t index = ID_INDEX(id);
 	struct peer_channels *channels;
+	int fd = sv_tokens_join(passed);
 
+	if (fd < 0) {
+		log_at(LOG_WARN, "softverbs: process %d: a channel's descriptor is not used",
+		       (int)peer->pid);
+		return;
+	}
 	pthread_mutex_lock(&area->wake_lock);
 	channels = index && index < SV_CQS ? channels_of_locked(peer, index) : NULL;
 	if (channels && channels->at[index].asked) {
@@ -333,19 +357,15 @@ void channel_message(struct sv_peer *peer, const void *payload, size_t size, int
 	if (size != sizeof(text)) {
 		log_at(LOG_WARN, "softverbs: process %d: a message of %zu bytes makes no sense",
 		       (int)peer->pid, size);
-		if (fd >= 0)
-			close(fd);
+		sv_foreign_close(&fd, 1);
 		return;
 	}
 	memcpy(&text, payload, sizeof(text));
-	if (text.verb == CHANNEL_HERE && fd >= 0) {
+	if (text.verb == CHANNEL_HERE && fd >= 0)
 		channel_keep(peer, text.id, fd);
-		return;
-	}
-	if (text.verb == CHANNEL_ASK)
+	else if (text.verb == CHANNEL_ASK)
 		channel_answer(peer, &text);
-	if (fd >= 0)
-		close(fd);
+	sv_foreign_close(&fd, 1);
 }
 
 void channel_forget_peer(struct sv_peer *peer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Completion channels: a descriptor with a token for each event, written by who completes. */
+/* Completion channels: a descriptor with a token for each event, written by the process that completes. */
 #ifndef SV_CHANNEL_H
 #define SV_CHANNEL_H
 
@@ -13,6 +13,8 @@ void channel_leave(struct sv_channel *channel, struct sv_cq *cq);
  * descriptor is not here.
  */
 void channel_wake(struct sv_peer *owner, uint32_t cq_index);
+/* Engine: a token for a CQ of this process, for a peer that could not write it. */
+void channel_wake_due(uint32_t cq_index);
 /* Asks for the descriptor of the CQ's channel, so that it is here when needed. */
 void channel_ask(struct sv_peer *owner, uint32_t cq_index);
 

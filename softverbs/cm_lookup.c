@@ -44,7 +44,7 @@ void lookup_answer(int fd)
 				 .slot = self->slot,
 				 .nonce = { self->nonce[0], self->nonce[1] } };
 	struct ucred asker;
-	int error = identity_of_peer(fd, &asker);
+	int error = sv_identity_of_peer(fd, &asker);
 
 	/* a fresh socket has room; whoever is gone already needs no answer */
 	if (!error && send(fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)

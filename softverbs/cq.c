@@ -302,7 +302,7 @@ void cq_attend(struct sv_cq *cq)
 	uint32_t due = atomic_exchange_explicit(&cq->rw->due, 0, memory_order_acquire);
 
 	if (due)
-		channel_wake(peer_self(), cq->index);
+		channel_wake_due(cq->index);
 	if (!atomic_exchange_explicit(&cq->rw->overflow, 0, memory_order_acquire))
 		return;
 	lock_acquire(&cq->lock);

@@ -99,6 +99,7 @@ static inline void cq_fire(struct rw_cq *rw, struct sv_peer *owner, uint32_t ind
 
 /* Whether an event of the CQ is due to its channel's reader; takes it. Under the channel's lock. */
 bool cq_take_event(struct sv_cq *cq);
+bool cq_has_event(struct sv_cq *cq); /* only whether */
 /* The same for a token that no event explains: see data_peer_gone. */
 bool cq_take_repair(struct sv_cq *cq);
 

@@ -115,6 +115,17 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
 	return 0;
 }
 
+bool cq_has_event(struct sv_cq *cq)
+{
+	bool has;
+
+	lock_acquire(&cq->lock);
+	event_count_locked(cq);
+	has = cq->fired != cq->consumed;
+	lock_release(&cq->lock);
+	return has;
+}
+
 bool cq_take_event(struct sv_cq *cq)
 {
 	bool taken;

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "softverbs/foreign.h"
 #include "softverbs/runtime.h"
 #include "softverbs/settings.h"
 #include "util/log.h"
@@ -63,12 +64,11 @@ void hello_end(void)
 int hello_send_locked(struct sv_link *link)
 {
 	struct sv_peer *self = peer_self();
-	int fds[SV_HELLO_FDS] = { [2] = self->doorbell, [3] = -1 }, error;
+	int fds[SV_HELLO_FDS] = { [2] = -1 }, error;
 	struct hello hello = {
 		.magic = HELLO_MAGIC,
 		.layout = SV_LAYOUT,
 		.nonce = { self->nonce[0], self->nonce[1] },
-		.canary = (uintptr_t)self->nonce,
 		.modes = modes[sv_setting(SV_SET_COPY)].offers,
 		.slot = self->slot,
 	};
@@ -76,14 +76,14 @@ int hello_send_locked(struct sv_link *link)
 	if (hello.modes & MODE(SV_COPY_PVM) && !ptracer_set)
 		ptracer_allow();
 	if (hello.modes & MODE(SV_COPY_MEMFD)) {
-		fds[3] = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-		if (fds[3] < 0)
+		fds[2] = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+		if (fds[2] < 0)
 			return errno;
 	}
 	area_offer(&hello.offer, fds);
 	error = link_send_locked(link, SV_MSG_HELLO, &hello, sizeof(hello), fds,
-				 fds[3] < 0 ? SV_HELLO_FDS - 1 : SV_HELLO_FDS);
-	close_all(&fds[3], 1);
+				 fds[2] < 0 ? SV_HELLO_FDS - 1 : SV_HELLO_FDS);
+	close_all(&fds[2], 1);
 	return error;
 }
 
@@ -96,56 +96,34 @@ bool hello_read(struct hello *hello, const void *payload, size_t size)
 	       hello->slot < SV_SLOTS && hello->slot != runtime_slot();
 }
 
-/* Only the nonce in the right place proves that the number names the same process here as there. */
-static bool pvm_works(const struct hello *hello, pid_t pid)
+/*
+ * Whether the kernel lets this process reach into the peer. No page of the peer is touched, for one
+ * may lie behind a server in user space that does not answer: nothing is mapped at the address, so a
+ * call that may look there fails by that. The number is the one by which the peer is known here; 0
+ * if it is in another pid namespace.
+ */
+static bool pvm_works(pid_t pid)
 {
-	uint64_t seen[2] = { 0 };
-	struct iovec local = { seen, sizeof(seen) };
-	struct iovec remote = { (void *)(uintptr_t)hello->canary, sizeof(seen) };
+	char byte;
+	struct iovec local = { &byte, 1 }, remote = { (void *)UINTPTR_MAX, 1 };
 
-	/* 0: a process of another pid name space */
-	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(seen) &&
-	       !memcmp(seen, hello->nonce, sizeof(seen));
-}
-
-static bool memory_works(const struct hello *hello, int memory)
-{
-	uint64_t seen[2] = { 0 };
-
-	return pread(memory, seen, sizeof(seen), (off_t)hello->canary) == sizeof(seen) &&
-	       !memcmp(seen, hello->nonce, sizeof(seen));
+	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) < 0 && errno == EFAULT &&
+	       process_vm_writev(pid, &local, 1, &remote, 1, 0) < 0 && errno == EFAULT;
 }
 
 static int copy_choose(const struct hello *hello, pid_t pid, int memory, enum sv_copy *copy)
 {
 	uint32_t ways = modes[sv_setting(SV_SET_COPY)].goes & hello->modes;
 
-	if (ways & MODE(SV_COPY_PVM) && pvm_works(hello, pid))
+	if (ways & MODE(SV_COPY_PVM) && pvm_works(pid))
 		*copy = SV_COPY_PVM;
-	else if (ways & MODE(SV_COPY_MEMFD) && memory_works(hello, memory))
+	else if (ways & MODE(SV_COPY_MEMFD) && sv_foreign_is_memory(memory))
 		*copy = SV_COPY_MEMFD;
 	else if (ways & MODE(SV_COPY_BOUNCE))
 		*copy = SV_COPY_BOUNCE;
 	else
 		return EACCES;
 	return 0;
-}
-
-/* Ringing must neither block nor hit a file of another kind. */
-static bool is_doorbell(int fd)
-{
-	static const char kind[] = "anon_inode:[eventfd]";
-	char path[32], target[sizeof(kind)];
-	int flags = fcntl(fd, F_GETFL);
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (flags < 0 || !(flags & O_NONBLOCK))
-		return false;
-	length = readlink(path, target, sizeof(target));
-	if (length < 0)
-		return errno == ENOENT; /* no /proc here */
-	return length == sizeof(kind) - 1 && !memcmp(target, kind, sizeof(kind) - 1);
 }
 
 static int peer_fill(struct sv_peer *peer, const struct hello *hello, const struct ucred *cred,
@@ -157,9 +135,8 @@ static int peer_fill(struct sv_peer *peer, const struct hello *hello, const stru
 	peer->pid = cred->pid;
 	memcpy(peer->nonce, hello->nonce, sizeof(peer->nonce));
 	atomic_init(&peer->refs, 1);
-	if (!is_doorbell(fds[2]))
-		return EPROTO;
-	error = copy_choose(hello, cred->pid, fds[3], &peer->copy);
+	peer->doorbell = peer->memory = -1;
+	error = copy_choose(hello, cred->pid, fds[2], &peer->copy);
 	return error ? error : area_map(peer, &hello->offer, fds);
 }
 
@@ -177,17 +154,15 @@ struct sv_peer *hello_peer(const struct hello *hello, const struct ucred *cred, 
 	if (error) {
 		log_at(LOG_ERROR, "softverbs: hello of slot %u, process %d: %s", hello->slot,
 		       (int)cred->pid, strerror(error));
-		close_all(fds, fd_count);
+		sv_foreign_close(fds, fd_count);
 		free(peer);
 		errno = error;
 		return NULL;
 	}
 	close_all(fds, 2); /* the mappings keep the areas */
-	peer->doorbell = fds[2];
-	peer->memory = -1;
 	if (peer->copy == SV_COPY_MEMFD)
-		peer->memory = fds[3];
+		peer->memory = fds[2];
 	else
-		close_all(&fds[3], 1);
+		sv_foreign_close(&fds[2], 1);
 	return peer;
 }

@@ -83,7 +83,7 @@ static bool peer_may_be_signalled(int fd)
 	return may;
 }
 
-int identity_of_peer(int fd, struct ucred *peer)
+int sv_identity_of_peer(int fd, struct ucred *peer)
 {
 	socklen_t size = sizeof(*peer);
 
@@ -101,7 +101,7 @@ int identity_of_peer(int fd, struct ucred *peer)
 }
 
 /* Only its owner may set a file's mode; CAP_FOWNER counts for users that are mapped. */
-int identity_of_owner(int fd)
+int sv_identity_of_owner(int fd)
 {
 	struct stat stat;
 	char path[32];

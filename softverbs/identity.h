@@ -14,9 +14,9 @@
  * The process at the other end of a connected socket: what the kernel says of it, and whether it is
  * of this user. 0, or errno: EACCES when it is another user's or cannot be told from one.
  */
-int identity_of_peer(int fd, struct ucred *peer);
+int sv_identity_of_peer(int fd, struct ucred *peer);
 
 /* The same for the owner of an open file or folder (O_PATH will do). 0, or errno as above. */
-int identity_of_owner(int fd);
+int sv_identity_of_owner(int fd);
 
 #endif

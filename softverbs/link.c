@@ -124,6 +124,9 @@ static struct sv_peer *link_close(struct sv_link *link, bool *waited)
 	peer = link->peer;
 	link->peer = NULL;
 	LIST_REMOVE(link, entry);
+	/* the peer's doorbell is a copy of the descriptor, and stays as long as the peer is used */
+	if (link->watch.fd >= 0)
+		shutdown(link->watch.fd, SHUT_RDWR);
 	engine_unwatch(&link->watch);
 	engine_unwatch(&link->death);
 	links_unlock();

@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
+#include "softverbs/cancel.h"
+#include "softverbs/foreign.h"
 #include "softverbs/runtime.h"
 #include "util/log.h"
 
-#define OUT_MAX 16384 /* messages kept for a peer that does not read */
+#define OUT_MAX	    16384 /* messages kept for a peer that does not read */
+#define OUT_FDS_MAX 64	  /* descriptors that go with them */
 
 #define HEADER (offsetof(struct link_message, wire.payload) - offsetof(struct link_message, wire))
 
@@ -78,7 +82,7 @@ static int message_queue_locked(struct sv_link *link, struct link_message *messa
 {
 	unsigned i;
 
-	if (link->out_count >= OUT_MAX)
+	if (link->out_count >= OUT_MAX || link->out_fds + message->fd_count > OUT_FDS_MAX)
 		return ENOBUFS;
 	for (i = 0; i < message->fd_count; i++) {
 		int fd = fcntl(message->fds[i], F_DUPFD_CLOEXEC, 0);
@@ -93,6 +97,7 @@ static int message_queue_locked(struct sv_link *link, struct link_message *messa
 		engine_rewatch(&link->watch, EPOLLIN | EPOLLOUT);
 	STAILQ_INSERT_TAIL(&link->out, message, entry);
 	link->out_count++;
+	link->out_fds += message->fd_count;
 	return 0;
 }
 
@@ -121,6 +126,45 @@ int link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload
 	return error;
 }
 
+static const struct {
+	uint32_t type, size; /* as of any message */
+} ring = { .type = SV_MSG_RING };
+
+/*
+ * Without a lock: senders ring while their own are held. By a message, and not by an eventfd that
+ * both processes have: its flags and its count would be the peer's to change.
+ */
+void peer_ring(struct sv_peer *peer)
+{
+	int cancel = cancel_off();
+	bool full = false;
+
+	if (peer == peer_self())
+		eventfd_write(peer->doorbell, 1); /* full: it is rung already */
+	else
+		full = is_full(message_send(peer->doorbell, &ring, sizeof(ring), NULL, 0));
+	if (full) {
+		links_lock();
+		if (peer->link)
+			link_ring_locked(peer->link);
+		links_unlock();
+	}
+	cancel_restore(cancel);
+}
+
+void link_ring_locked(struct sv_link *link)
+{
+	if (STAILQ_EMPTY(&link->out) && !link->ring_waits)
+		engine_rewatch(&link->watch, EPOLLIN | EPOLLOUT);
+	link->ring_waits = true;
+}
+
+static void flush_ring_locked(struct sv_link *link)
+{
+	link->ring_waits = link->ring_waits &&
+			   is_full(message_send(link->watch.fd, &ring, sizeof(ring), NULL, 0));
+}
+
 void link_flush(struct sv_link *link)
 {
 	struct link_message *message;
@@ -141,9 +185,12 @@ void link_flush(struct sv_link *link)
 			       strerror(error));
 		STAILQ_REMOVE_HEAD(&link->out, entry);
 		link->out_count--;
+		link->out_fds -= message->fd_count;
 		message_free(message);
 	}
 	if (!message)
+		flush_ring_locked(link);
+	if (!message && !link->ring_waits)
 		engine_rewatch(&link->watch, EPOLLIN);
 	links_unlock();
 }
@@ -169,13 +216,13 @@ static unsigned take_fds(struct msghdr *msg, int *fds)
 			if (count < SV_HELLO_FDS)
 				fds[count++] = fd;
 			else
-				close(fd);
+				sv_foreign_close(&fd, 1);
 		}
 	}
 	if (msg->msg_flags & MSG_CTRUNC) {
 		log_at(LOG_ERROR,
 		       "softverbs: descriptors of a message were lost: too many open files");
-		close_all(fds, count);
+		sv_foreign_close(fds, count);
 		count = 0;
 	}
 	return count;
@@ -192,14 +239,19 @@ static bool link_dispatch(struct sv_link *link, const struct link_message *messa
 		return slot_hello(link, payload, size, fds, fd_count);
 	if (message->wire.type == SV_MSG_DATA && link->state == LINK_READY) {
 		if (fd_count > 1)
-			close_all(fds + 1, fd_count - 1);
+			sv_foreign_close(fds + 1, fd_count - 1);
 		data_message(link->peer, payload, size, fd_count ? fds[0] : -1);
 		return true;
 	}
-	close_all(fds, fd_count);
-	if (message->wire.type != SV_MSG_CM || link->state != LINK_READY)
+	sv_foreign_close(fds, fd_count);
+	if (link->state != LINK_READY)
 		return false;
-	cm_message(link->peer, payload, size);
+	if (message->wire.type == SV_MSG_CM)
+		cm_message(link->peer, payload, size);
+	else if (message->wire.type == SV_MSG_RING)
+		link->rung = true;
+	else
+		return false;
 	return true;
 }
 
@@ -234,13 +286,13 @@ static bool link_take(struct sv_link *link, struct arrival *arrival, struct mmsg
 		      bool usable)
 {
 	const struct link_message *message = &arrival->message;
-	int fds[SV_HELLO_FDS] = { -1, -1, -1, -1 };
+	int fds[SV_HELLO_FDS] = { -1, -1, -1 };
 	unsigned fd_count = take_fds(&header->msg_hdr, fds);
 
 	if (!usable || link->state == LINK_DOWN || link->state == LINK_PARKED ||
 	    header->msg_len < HEADER || header->msg_hdr.msg_flags & MSG_TRUNC ||
 	    message->wire.size != header->msg_len - HEADER) {
-		close_all(fds, fd_count);
+		sv_foreign_close(fds, fd_count);
 		return false;
 	}
 	return link_dispatch(link, message, fds, fd_count);
@@ -272,6 +324,9 @@ static int link_read(struct sv_link *link)
 	for (i = 0; i < got; i++)
 		usable = link_take(link, &arrivals[i], &headers[i], usable);
 	cm_batch_end();
+	if (link->rung)
+		data_doorbell();
+	link->rung = false;
 	return usable && got > 0 ? got : 0;
 }
 

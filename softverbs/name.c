@@ -92,7 +92,7 @@ int name_connect(const char *name, struct ucred *peer)
 			folder_refused(name);
 		return close_with(fd, error == ENOENT ? ECONNREFUSED : error);
 	}
-	error = identity_of_peer(fd, peer);
+	error = sv_identity_of_peer(fd, peer);
 	if (error == EACCES) {
 		log_at(LOG_WARN, "softverbs: the name %s is held by user %u", name,
 		       (unsigned)peer->uid);

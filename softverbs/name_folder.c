@@ -284,7 +284,7 @@ static int folder_check(const char **why)
 	*why = NULL;
 	if (fstat(folder, &stat))
 		return errno;
-	if (identity_of_owner(folder))
+	if (sv_identity_of_owner(folder))
 		*why = "it belongs to another user";
 	else if (stat.st_mode & (S_IWGRP | S_IWOTH))
 		*why = "others may write there";

@@ -12,7 +12,7 @@
 #include "util/lock.h"
 
 #define SV_LAYOUT \
-	3 /* of the shared areas and of the messages on a link; unequal means unreachable */
+	4 /* of the shared areas and of the messages on a link; unequal means unreachable */
 #define SV_SLOTS 4096
 
 struct sv_ro;	/* shm.h: what the owner writes and peers only read */
@@ -43,8 +43,9 @@ struct sv_peer {
 	struct sv_rw *rw;
 	size_t ro_size, rw_size;
 	struct sv_link *link; /* NULL for this process itself */
-	int doorbell;	      /* eventfd of its engine */
-	int memory;	      /* SV_COPY_MEMFD; else -1 */
+	/* wakes its engine: of this process itself an eventfd, else a copy of the link's socket */
+	int doorbell;
+	int memory; /* SV_COPY_MEMFD; else -1 */
 	/* set once, by the engine; the mappings stay until the last reference goes */
 	atomic_bool dead;
 	atomic_int refs;
@@ -84,6 +85,7 @@ enum sv_msg {
 	SV_MSG_HELLO = 1, /* link.c's own */
 	SV_MSG_CM,	  /* cm.c's */
 	SV_MSG_DATA,	  /* the data path's: channel descriptors and so on */
+	SV_MSG_RING,	  /* the doorbell, without a payload */
 };
 #define SV_MSG_MAX 512
 int peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size, int fd);

@@ -148,7 +148,7 @@ static void listener_ready(struct engine_watch *watch, uint32_t events)
 		fd = runtime_accept(watch->fd);
 		if (fd < 0)
 			return;
-		error = identity_of_peer(fd, &cred);
+		error = sv_identity_of_peer(fd, &cred);
 		if (error) {
 			log_at(LOG_WARN, "softverbs: a link was refused: user %u: %s",
 			       (unsigned)cred.uid, strerror(error));

@@ -10,8 +10,8 @@
 #include "softverbs/engine.h"
 #include "softverbs/peer.h"
 
-/* read-only area, read-write area, doorbell; the memory of a process that allows it */
-#define SV_HELLO_FDS 4
+/* read-only area, read-write area; the memory of a process that allows it */
+#define SV_HELLO_FDS 3
 
 enum link_state {
 	LINK_WAITING,  /* ours; their queue of connections is full and is tried again */
@@ -48,7 +48,9 @@ struct sv_link {
 	struct ucred cred;
 	struct sv_peer *peer;		 /* of LINK_READY; holds a reference */
 	STAILQ_HEAD(, link_message) out; /* links lock: what the socket did not take */
-	unsigned out_count;
+	unsigned out_count, out_fds;
+	bool ring_waits;	   /* links lock: the doorbell is rung when the socket takes it */
+	bool rung;		   /* engine: among the messages that were just read */
 	LIST_ENTRY(sv_link) entry; /* links lock */
 };
 
@@ -70,6 +72,8 @@ void link_flush(struct sv_link *link);
  */
 bool link_drain(struct sv_link *link, bool all);
 void link_forget_messages(struct sv_link *link);
+/* rings the peer's doorbell as soon as the socket has room */
+void link_ring_locked(struct sv_link *link);
 void close_all(int *fds, unsigned count);
 
 /* ---- link.c ---------------------------------------------------------------------------------- */
@@ -108,8 +112,6 @@ void slots_fork_child(void);
 struct hello {
 	uint32_t magic, layout;
 	uint64_t nonce[2];
-	/* address in the sender where its nonce stands, to try process_vm_readv on */
-	uint64_t canary;
 	struct sv_area_offer offer;
 	/* bit (1 << enum sv_copy): ways in which the sender lets its memory be reached */
 	uint32_t modes;

@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include "softverbs/cancel.h"
+#include "softverbs/foreign.h"
 #include "softverbs/runtime.h"
 #include "util/log.h"
 
@@ -67,7 +67,7 @@ void peer_put(struct sv_peer *peer)
 		return;
 	data_peer_free(peer);
 	area_unmap(peer);
-	close(peer->doorbell);
+	close_all(&peer->doorbell, 1);
 	close_all(&peer->memory, 1);
 	free(peer);
 }
@@ -118,11 +118,6 @@ bool peer_is_there(uint16_t slot)
 	there = slots[slot].peer && !link_hung_up(slots[slot].peer->link);
 	links_unlock();
 	return there;
-}
-
-void peer_ring(struct sv_peer *peer)
-{
-	eventfd_write(peer->doorbell, 1); /* full: it is rung already */
 }
 
 /* ---- messages ---- */
@@ -274,10 +269,13 @@ static void slot_link(struct sv_link *link, struct sv_peer *peer)
 	cm_peer_ready(peer);
 }
 
-static int link_answer(struct sv_link *link, bool theirs)
+static int link_answer(struct sv_link *link, struct sv_peer *peer, bool theirs)
 {
 	int error = 0;
 
+	peer->doorbell = fcntl(link->watch.fd, F_DUPFD_CLOEXEC, 0);
+	if (peer->doorbell < 0)
+		return errno;
 	if (theirs) {
 		links_lock();
 		error = hello_send_locked(link);
@@ -295,11 +293,11 @@ bool slot_hello(struct sv_link *link, const void *payload, size_t size, int *fds
 	if (!hello_read(&hello, payload, size) ||
 	    (!theirs && (link->state != LINK_GREETED || hello.slot != link->slot))) {
 		log_at(LOG_WARN, "softverbs: process %d: not a hello", (int)link->cred.pid);
-		close_all(fds, fd_count);
+		sv_foreign_close(fds, fd_count);
 		return false;
 	}
 	if (theirs && !slot_takes(link, &hello)) {
-		close_all(fds, fd_count);
+		sv_foreign_close(fds, fd_count);
 		return true;
 	}
 	if (theirs) {
@@ -312,7 +310,7 @@ bool slot_hello(struct sv_link *link, const void *payload, size_t size, int *fds
 		link->error = errno;
 		return false;
 	}
-	link->error = link_answer(link, theirs);
+	link->error = link_answer(link, peer, theirs);
 	if (link->error) {
 		peer_put(peer);
 		return false;

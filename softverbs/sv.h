@@ -12,6 +12,7 @@
 #include "softverbs/api.h"
 #include "softverbs/async.h"
 #include "softverbs/context.h"
+#include "softverbs/token.h"
 #include "softverbs/device.h"
 #include "softverbs/peer.h"
 #include "util/lock.h"
@@ -53,6 +54,8 @@ struct sv_mr {
 struct sv_channel {
 	struct ibv_comp_channel ibv;
 	uint32_t id; /* index:16 | generation:16, never 0; how peers ask for the descriptor */
+	struct sv_tokens tokens;
+	atomic_bool owed;     /* there may be fewer tokens than events: readers leave one */
 	pthread_mutex_t lock; /* guards cqs; taken before a CQ's */
 	TAILQ_HEAD(, sv_cq) cqs;
 };

@@ -86,7 +86,7 @@ static bool judge_next(int listener, int fd)
 	if (poll(&ready, 1, UNIT_PATIENCE) != 1)
 		return false;
 	accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	verdict = (uint64_t)identity_of_peer(accepted, &cred);
+	verdict = (uint64_t)sv_identity_of_peer(accepted, &cred);
 	close(accepted);
 	return process_say(fd, verdict) && process_say(fd, cred.uid);
 }
@@ -241,8 +241,8 @@ static int judge_folders(int fd, void *arg)
 		return 1;
 	own = open(folders->own, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	strange = open(folders->strange, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return own < 0 || strange < 0 || !process_say(fd, (uint64_t)identity_of_owner(own)) ||
-	       !process_say(fd, (uint64_t)identity_of_owner(strange));
+	return own < 0 || strange < 0 || !process_say(fd, (uint64_t)sv_identity_of_owner(own)) ||
+	       !process_say(fd, (uint64_t)sv_identity_of_owner(strange));
 }
 
 static void strange_folder_is_refused(void)
@@ -276,7 +276,7 @@ static int owner_of(const char *path)
 
 	if (fd < 0)
 		return errno;
-	error = identity_of_owner(fd);
+	error = sv_identity_of_owner(fd);
 	close(fd);
 	return error;
 }
@@ -286,7 +286,7 @@ static void owner_is_compared(void)
 	char other[128];
 
 	CU_ASSERT_EQUAL(owner_of(unit_tmpdir()), 0);
-	CU_ASSERT_EQUAL(identity_of_owner(-1), EBADF);
+	CU_ASSERT_EQUAL(sv_identity_of_owner(-1), EBADF);
 	if (geteuid())
 		return;
 	snprintf(other, sizeof(other), "%s/other", unit_tmpdir());
@@ -301,10 +301,10 @@ static void peer_is_compared(void)
 	int pair[2];
 
 	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	CU_ASSERT_EQUAL(identity_of_peer(pair[0], &cred), 0);
+	CU_ASSERT_EQUAL(sv_identity_of_peer(pair[0], &cred), 0);
 	CU_ASSERT_EQUAL(cred.pid, getpid());
 	close(pair[0]);
-	CU_ASSERT_EQUAL(identity_of_peer(pair[0], &cred), EBADF);
+	CU_ASSERT_EQUAL(sv_identity_of_peer(pair[0], &cred), EBADF);
 	close(pair[1]);
 }
 
