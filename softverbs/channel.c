@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "softverbs/channel.h"
 #include "softverbs/foreign.h"
-#include "util/log.h"
+#include "softverbs/log_from.h"
 
 #define ID_INDEX(id) ((id) >> 16)
 
@@ -328,8 +328,9 @@ static void channel_keep(struct sv_peer *peer, uint32_t id, int passed)
 	int fd = sv_tokens_join(passed);
 
 	if (fd < 0) {
-		log_at(LOG_WARN, "softverbs: process %d: a channel's descriptor is not used",
-		       (int)peer->pid);
+		sv_log_from(sv_source_process(peer->pid), LOG_WARN,
+			    "softverbs: process %d: a channel's descriptor is not used",
+			    (int)peer->pid);
 		return;
 	}
 	pthread_mutex_lock(&area->wake_lock);
@@ -355,8 +356,9 @@ void channel_message(struct sv_peer *peer, const void *payload, size_t size, int
 	struct channel_text text;
 
 	if (size != sizeof(text)) {
-		log_at(LOG_WARN, "softverbs: process %d: a message of %zu bytes makes no sense",
-		       (int)peer->pid, size);
+		sv_log_from(sv_source_process(peer->pid), LOG_WARN,
+			    "softverbs: process %d: a message of %zu bytes makes no sense",
+			    (int)peer->pid, size);
 		sv_foreign_close(&fd, 1);
 		return;
 	}

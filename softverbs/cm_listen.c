@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "softverbs/cm.h"
+#include "softverbs/log_from.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -149,7 +150,8 @@ void listen_request_locked(struct sv_peer *peer, const struct cm_message *messag
 	uint16_t port;
 
 	if (!request_is_sound(message)) {
-		log_at(LOG_WARN, "rdma_cm: slot %u: a request makes no sense", peer->slot);
+		sv_log_from(sv_source_process(peer->pid), LOG_WARN,
+			    "rdma_cm: process %d: malformed connection request", (int)peer->pid);
 		return;
 	}
 	ip_from_sockaddr(&ip, &port, (const struct sockaddr *)&message->target);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "softverbs/cm.h"
+#include "softverbs/log_from.h"
 #include "util/log.h"
 
 _Static_assert(sizeof(struct cm_message) <= SV_MSG_MAX, "a message fits a link");
@@ -128,7 +129,9 @@ void cm_message(struct sv_peer *peer, const void *payload, size_t size)
 	struct cm_id *id;
 
 	if (size != sizeof(message)) {
-		log_at(LOG_WARN, "rdma_cm: slot %u: a message of %zu bytes", peer->slot, size);
+		sv_log_from(sv_source_process(peer->pid), LOG_WARN,
+			    "rdma_cm: process %d: malformed message of %zu bytes", (int)peer->pid,
+			    size);
 		return;
 	}
 	memcpy(&message, payload, sizeof(message));

@@ -224,8 +224,13 @@ static int name_take(struct cm_port *port)
 
 	port_name(name, port->space, port->number, &port->ip);
 	port->fd = name_claim(name);
-	if (port->fd < 0)
-		return errno;
+	if (port->fd < 0) {
+		int error = errno;
+
+		if (error == EADDRINUSE)
+			name_log_holder(name);
+		return error;
+	}
 	snprintf(prefix, sizeof(prefix), "c/%x/%u/", port->space, port->number);
 	name_scan(prefix, conflict_look, &conflict);
 	if (!conflict.found)

@@ -13,7 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "softverbs/foreign.h"
-#include "util/log.h"
+#include "softverbs/log_from.h"
 
 #define NO_USER_ADDRESS ((off_t)0x7ffffffffffff000) /* nothing can be mapped there */
 #define CLOSERS_MAX	16u /* threads that hang in close(2); more of such descriptors stay open */
@@ -105,7 +105,8 @@ static void close_elsewhere(int fd)
 	if (!error)
 		return;
 	atomic_fetch_sub(&closers, 1);
-	log_at(LOG_ERROR, "softverbs: descriptor %d of a peer stays open: %s", fd, strerror(error));
+	sv_log_from(sv_source_process(0), LOG_ERROR,
+		    "softverbs: descriptor %d of a peer stays open: %s", fd, strerror(error));
 }
 
 void sv_foreign_close(int *fds, unsigned count)

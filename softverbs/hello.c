@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "softverbs/foreign.h"
+#include "softverbs/log_from.h"
 #include "softverbs/runtime.h"
 #include "softverbs/settings.h"
 #include "util/log.h"
@@ -152,8 +153,9 @@ struct sv_peer *hello_peer(const struct hello *hello, const struct ucred *cred, 
 		error = peer ? peer_fill(peer, hello, cred, fds) : ENOMEM;
 	}
 	if (error) {
-		log_at(LOG_ERROR, "softverbs: hello of slot %u, process %d: %s", hello->slot,
-		       (int)cred->pid, strerror(error));
+		sv_log_from(sv_source_process(cred->pid), LOG_ERROR,
+			    "softverbs: hello of slot %u, process %d: %s", hello->slot,
+			    (int)cred->pid, strerror(error));
 		sv_foreign_close(fds, fd_count);
 		free(peer);
 		errno = error;

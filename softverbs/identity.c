@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/identity.h"
-#include "util/log.h"
+#include "softverbs/log_from.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
@@ -93,10 +93,10 @@ int sv_identity_of_peer(int fd, struct ucred *peer)
 		return EACCES;
 	if (uid_is_exact(peer->uid) || peer_may_be_signalled(fd))
 		return 0;
-	log_at(LOG_WARN,
-	       "softverbs: process %d is refused: user %u stands for every user that this user"
-	       " namespace does not map, and nothing proves that it is the same",
-	       (int)peer->pid, (unsigned)peer->uid);
+	sv_log_from(sv_source_user(peer->uid), LOG_WARN,
+		    "softverbs: process %d is refused: user %u stands for every user that this user"
+		    " namespace does not map, and nothing proves that it is the same",
+		    (int)peer->pid, (unsigned)peer->uid);
 	return EACCES;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "softverbs/cancel.h"
 #include "softverbs/foreign.h"
+#include "softverbs/log_from.h"
 #include "softverbs/runtime.h"
 #include "util/log.h"
 
@@ -220,8 +221,8 @@ static unsigned take_fds(struct msghdr *msg, int *fds)
 		}
 	}
 	if (msg->msg_flags & MSG_CTRUNC) {
-		log_at(LOG_ERROR,
-		       "softverbs: descriptors of a message were lost: too many open files");
+		sv_log_from(sv_source_process(0), LOG_ERROR,
+			    "softverbs: descriptors of a message were lost: too many open files");
 		sv_foreign_close(fds, count);
 		count = 0;
 	}

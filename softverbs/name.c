@@ -8,8 +8,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "softverbs/identity.h"
+#include "softverbs/log_from.h"
 #include "softverbs/name.h"
 #include "softverbs/name_folder.h"
+#include "softverbs/name_holder.h"
 #include "softverbs/peer.h"
 #include "softverbs/settings.h"
 #include "util/log.h"
@@ -70,6 +72,21 @@ int name_claim(const char *name)
 	return fd;
 }
 
+void name_log_holder(const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t size;
+	uid_t uid;
+
+	if (folder_is_open())
+		return; /* nobody else may put a name there */
+	size = name_address(&address, name);
+	if (sv_name_holder(&address, size - offsetof(struct sockaddr_un, sun_path), &uid) &&
+	    uid != geteuid())
+		sv_log_from(sv_source_user(uid), LOG_ERROR,
+			    "softverbs: the name %s is held by user %u", name, (unsigned)uid);
+}
+
 void name_give(int fd)
 {
 	if (folder_is_open())
@@ -94,8 +111,8 @@ int name_connect(const char *name, struct ucred *peer)
 	}
 	error = sv_identity_of_peer(fd, peer);
 	if (error == EACCES) {
-		log_at(LOG_WARN, "softverbs: the name %s is held by user %u", name,
-		       (unsigned)peer->uid);
+		sv_log_from(sv_source_user(peer->uid), LOG_ERROR,
+			    "softverbs: the name %s is held by user %u", name, (unsigned)peer->uid);
 		return close_with(fd, ECONNREFUSED);
 	}
 	return error ? close_with(fd, error) : fd;

@@ -20,6 +20,8 @@ bool name_is_in_folder(void); /* peers may be in other network namespaces */
  * it).
  */
 int name_claim(const char *name);
+/* After EADDRINUSE: a line on the log if the name is another user's. */
+void name_log_holder(const char *name);
 /* Before the claimed socket is closed. */
 void name_give(int fd);
 

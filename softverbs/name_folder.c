@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Names as sockets in a folder. A name is bound, and a stale one removed, under the lock: between its making
- * and its binding a socket looks as if its process were gone.
+ * Names as sockets in a folder. Claiming one is a hard link, which one process alone can make; what
+ * killed processes left is removed under a lock.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -11,18 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/queue.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "softverbs/folder_lock.h"
 #include "softverbs/identity.h"
 #include "softverbs/name_folder.h"
 #include "softverbs/peer.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-#define LOCK_TIME NSEC_PER_SEC /* it is held for microseconds, unless its holder is stopped */
+#define TEMPORARY      "softverbs%d+"
+#define TEMPORARY_TIME 10 /* seconds: one that is older was left behind */
 
 #define FILE_SIZE sizeof(((struct sockaddr_un *)0)->sun_path)
 
@@ -56,6 +58,16 @@ static int file_name(char file[static FILE_SIZE], const char *name)
 	for (char *slash = file; (slash = strchr(slash, '/'));)
 		*slash = ',';
 	return 0;
+}
+
+/* Where a name is for a moment: no other process looks for it there. */
+static void file_temporary(char file[static FILE_SIZE])
+{
+	uint64_t random = clock_now();
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random ^= (uint64_t)getpid() << 32;
+	snprintf(file, FILE_SIZE, TEMPORARY "%016llx", SV_LAYOUT, (unsigned long long)random);
 }
 
 /* By the descriptor: short, however long the folder's own path is. */
@@ -101,122 +113,95 @@ static bool file_is_stale(const char *file)
 	return stale;
 }
 
-/* ---- the lock ---- */
-
-static void lock_name(char file[static 32])
-{
-	snprintf(file, 32, "softverbs%d.lock", SV_LAYOUT);
-}
-
-/* Who had the lock before may have removed the file that was opened here. */
-static bool lock_is_current(int fd, const char *file)
-{
-	struct stat opened, named;
-
-	return !fstat(fd, &opened) && !fstatat(folder, file, &named, AT_SYMLINK_NOFOLLOW) &&
-	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-}
-
-static int lock_take_folder(void)
-{
-	static const struct timespec nap = { .tv_nsec = 200000 };
-	uint64_t deadline = clock_now() + LOCK_TIME;
-	char file[32];
-	int fd, error;
-
-	lock_name(file);
-	for (;;) {
-		fd = openat(folder, file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (fd < 0)
-			return -1;
-		error = flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
-		if (!error && lock_is_current(fd, file))
-			return fd;
-		close(fd);
-		if (error && error != EWOULDBLOCK && error != EINTR) {
-			errno = error;
-			return -1;
-		}
-		if (clock_now() > deadline) {
-			log_at(LOG_ERROR, "softverbs: SOFTVERBS_DIR: the lock is not given back");
-			errno = EBUSY;
-			return -1;
-		}
-		nanosleep(&nap, NULL);
-	}
-}
-
-static void lock_give_folder(int fd)
-{
-	char file[32];
-	int error = errno;
-
-	lock_name(file);
-	unlinkat(folder, file, 0);
-	close(fd);
-	errno = error;
-}
-
 /* ---- names ---- */
+
+/*
+ * Away first, and looked at again there: if this process was stopped after the first look, the name
+ * may be another process's by now, and goes back.
+ */
+static void stale_remove_locked(const char *file)
+{
+	char away[FILE_SIZE];
+
+	if (!file_is_stale(file))
+		return;
+	file_temporary(away);
+	if (renameat(folder, file, folder, away))
+		return;
+	if (!file_is_stale(away))
+		linkat(folder, away, folder, file, 0);
+	else
+		log_at(LOG_NOTE, "softverbs: %s: its process is gone", file);
+	unlinkat(folder, away, 0);
+}
 
 static void file_remove_stale(const char *file)
 {
-	int lock = lock_take_folder();
+	int lock = sv_folder_lock(folder);
 
 	if (lock < 0)
 		return;
-	if (file_is_stale(file)) {
-		log_at(LOG_NOTE, "softverbs: %s: its process is gone", file);
-		unlinkat(folder, file, 0);
-	}
-	lock_give_folder(lock);
+	stale_remove_locked(file);
+	sv_folder_unlock(folder, lock);
 }
 
+/*
+ * Between its making and its binding a socket looks as if its process were gone, so it is bound
+ * under a name that nobody wants; giving it the other one is atomic, and fails if that is taken.
+ */
 static int file_bind(int fd, const char *file)
 {
 	struct sockaddr_un address;
-	socklen_t size = file_address(&address, file);
+	char temporary[FILE_SIZE];
+	socklen_t size;
+	int error = 0;
 
+	file_temporary(temporary);
+	size = file_address(&address, temporary);
 	if (!size || bind(fd, (struct sockaddr *)&address, size))
-		return -1;
+		return errno;
 	/* made with the process's umask; its owner alone may connect */
-	if (!fchmodat(folder, file, 0600, 0))
-		return 0;
-	unlinkat(folder, file, 0);
-	return -1;
+	if (fchmodat(folder, temporary, 0600, 0) || linkat(folder, temporary, folder, file, 0))
+		error = errno;
+	unlinkat(folder, temporary, 0);
+	return error;
 }
 
-static int file_claim_locked(int fd, const char *file)
+/*
+ * One socket is bound once. What a killed process left is removed first, therefore, and the name is
+ * looked at again if another process was faster.
+ */
+static int file_claim(int fd, const char *file)
 {
-	if (!file_bind(fd, file))
-		return 0;
-	if (errno != EADDRINUSE)
-		return -1;
-	if (!file_is_stale(file)) {
-		errno = EADDRINUSE;
-		return -1;
-	}
-	unlinkat(folder, file, 0);
+	struct stat stat;
+
+	if (file_is_stale(file))
+		file_remove_stale(file);
+	if (!fstatat(folder, file, &stat, AT_SYMLINK_NOFOLLOW))
+		return EADDRINUSE;
 	return file_bind(fd, file);
 }
 
 int folder_bind(int fd, const char *name)
 {
 	struct mine *entry = calloc(1, sizeof(*entry));
-	int lock = -1;
+	int error = 0;
 
-	if (!entry || file_name(entry->file, name) || (lock = lock_take_folder()) < 0 ||
-	    file_claim_locked(fd, entry->file)) {
-		if (lock >= 0)
-			lock_give_folder(lock);
+	if (!entry)
+		error = ENOMEM;
+	else if (file_name(entry->file, name))
+		error = errno;
+	else
+		error = file_claim(fd, entry->file);
+	if (error) {
 		free(entry);
+		errno = error == EEXIST ? EADDRINUSE : error;
 		return -1;
 	}
 	entry->fd = fd;
 	pthread_mutex_lock(&mine_lock);
 	LIST_INSERT_HEAD(&mine, entry, entry);
 	pthread_mutex_unlock(&mine_lock);
-	lock_give_folder(lock);
 	return 0;
 }
 
@@ -244,34 +229,73 @@ void folder_give(int fd)
 	pthread_mutex_unlock(&mine_lock);
 }
 
-void folder_scan(const char *prefix, void (*visit)(void *arg, const char *rest), void *arg)
+/* Calls `each` with the files of the folder whose names begin so. */
+static void files_each(const char *beginning, void (*each)(void *arg, const char *file), void *arg)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	char whole[FILE_SIZE];
+	size_t length = strlen(beginning);
 	struct dirent *entry;
-	size_t length;
 
-	if (!dir || file_name(whole, prefix)) {
+	if (!dir) {
 		log_at(LOG_WARN,
 		       "softverbs: SOFTVERBS_DIR: %s; names of other processes are not seen",
 		       strerror(errno));
-		if (dir)
-			closedir(dir);
-		else if (fd >= 0)
+		if (fd >= 0)
 			close(fd);
 		return;
 	}
-	length = strlen(whole);
-	while ((entry = readdir(dir))) {
-		if (strncmp(entry->d_name, whole, length) || strlen(entry->d_name) >= FILE_SIZE)
-			continue;
-		if (file_is_stale(entry->d_name))
-			file_remove_stale(entry->d_name);
-		else if (visit)
-			visit(arg, entry->d_name + length);
-	}
+	while ((entry = readdir(dir)))
+		if (!strncmp(entry->d_name, beginning, length) && strlen(entry->d_name) < FILE_SIZE)
+			each(arg, entry->d_name);
 	closedir(dir);
+}
+
+struct scan {
+	size_t length; /* of what all of them begin with */
+	void (*visit)(void *arg, const char *rest);
+	void *arg;
+};
+
+static void file_visit(void *arg, const char *file)
+{
+	const struct scan *scan = arg;
+
+	if (file_is_stale(file))
+		file_remove_stale(file);
+	else if (scan->visit)
+		scan->visit(scan->arg, file + scan->length);
+}
+
+void folder_scan(const char *prefix, void (*visit)(void *arg, const char *rest), void *arg)
+{
+	struct scan scan = { .visit = visit, .arg = arg };
+	char whole[FILE_SIZE];
+
+	if (file_name(whole, prefix))
+		return;
+	scan.length = strlen(whole);
+	files_each(whole, file_visit, &scan);
+}
+
+static void temporary_remove(void *arg, const char *file)
+{
+	struct stat stat;
+
+	(void)arg;
+	if (!fstatat(folder, file, &stat, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(stat.st_mode) &&
+	    time(NULL) - stat.st_mtime > TEMPORARY_TIME)
+		unlinkat(folder, file, 0);
+}
+
+static void folder_clean(void)
+{
+	char temporary[FILE_SIZE];
+
+	folder_scan("", NULL, NULL);
+	snprintf(temporary, sizeof(temporary), TEMPORARY, SV_LAYOUT);
+	files_each(temporary, temporary_remove, NULL);
+	sv_folder_lock_clean(folder);
 }
 
 /* ---- the folder ---- */
@@ -306,7 +330,7 @@ int folder_open(const char *path)
 		folder_close();
 		return error;
 	}
-	folder_scan("", NULL, NULL);
+	folder_clean();
 	return 0;
 }
 

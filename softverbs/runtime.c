@@ -15,6 +15,7 @@
 #include "softverbs/cancel.h"
 #include "softverbs/cm_fork.h"
 #include "softverbs/identity.h"
+#include "softverbs/log_from.h"
 #include "softverbs/name.h"
 #include "softverbs/runtime.h"
 #include "softverbs/settings.h"
@@ -121,7 +122,8 @@ static void refuse_one(int listener)
 {
 	int fd;
 
-	log_at(LOG_ERROR, "softverbs: a connection was refused: too many open files");
+	sv_log_from(sv_source_process(0), LOG_ERROR,
+		    "softverbs: a connection is refused: too many open files");
 	close_all(&runtime.spare, 1);
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	close_all(&fd, 1);
@@ -150,8 +152,9 @@ static void listener_ready(struct engine_watch *watch, uint32_t events)
 			return;
 		error = sv_identity_of_peer(fd, &cred);
 		if (error) {
-			log_at(LOG_WARN, "softverbs: a link was refused: user %u: %s",
-			       (unsigned)cred.uid, strerror(error));
+			sv_log_from(sv_source_user(cred.uid), LOG_WARN,
+				    "softverbs: a link is refused: user %u, process %d: %s",
+				    (unsigned)cred.uid, (int)cred.pid, strerror(error));
 			close(fd);
 			continue;
 		}
@@ -178,6 +181,8 @@ static int slot_claim(void)
 		if (fd >= 0 || errno != EADDRINUSE)
 			return fd;
 	}
+	name_log_holder(name); /* one of them, but of whom */
+	log_at(LOG_ERROR, "softverbs: all %u names of processes are taken", SV_SLOTS - 1);
 	errno = EUSERS;
 	return -1;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "softverbs/cancel.h"
 #include "softverbs/foreign.h"
+#include "softverbs/log_from.h"
 #include "softverbs/runtime.h"
 #include "util/log.h"
 
@@ -292,7 +293,8 @@ bool slot_hello(struct sv_link *link, const void *payload, size_t size, int *fds
 
 	if (!hello_read(&hello, payload, size) ||
 	    (!theirs && (link->state != LINK_GREETED || hello.slot != link->slot))) {
-		log_at(LOG_WARN, "softverbs: process %d: not a hello", (int)link->cred.pid);
+		sv_log_from(sv_source_process(link->cred.pid), LOG_WARN,
+			    "softverbs: process %d: not a hello", (int)link->cred.pid);
 		sv_foreign_close(fds, fd_count);
 		return false;
 	}

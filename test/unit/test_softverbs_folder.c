@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include "softverbs/folder_lock.h"
 #include "softverbs/name.h"
 #include "softverbs/runtime.h"
 #include "test/unit/linked.h"
@@ -276,8 +278,8 @@ static void the_lock_of_a_killed_process(void)
 	int fd;
 
 	folder_make();
-	CU_ASSERT_EQUAL(name_open(), 0);
 	file_make(file_of(".lock"));
+	CU_ASSERT_EQUAL(name_open(), 0);
 	fd = name_claim("s5");
 	CU_ASSERT_TRUE(fd >= 0);
 	CU_ASSERT_EQUAL(files(), 1);
@@ -287,23 +289,125 @@ static void the_lock_of_a_killed_process(void)
 	folder_remove();
 }
 
+static int socket_make(const char *name)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = strlen(file_of(name));
+
+	CU_ASSERT_TRUE_FATAL(length < sizeof(address.sun_path));
+	memcpy(address.sun_path, file_of(name), length);
+	CU_ASSERT_EQUAL_FATAL(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* A socket that no process has any more. */
+static void stale_make(const char *name)
+{
+	close(socket_make(name));
+}
+
 static void the_lock_of_a_stopped_process(void)
 {
 	int fd, lock;
 
 	folder_make();
 	CU_ASSERT_EQUAL(name_open(), 0);
+	stale_make(",s5"); /* has to be removed */
 	file_make(file_of(".lock"));
 	lock = open(file_of(".lock"), O_RDWR | O_CLOEXEC);
 	CU_ASSERT_EQUAL(flock(lock, LOCK_EX), 0);
-	CU_ASSERT_EQUAL(name_claim("s5"), -1);
-	CU_ASSERT_EQUAL(errno, EBUSY);
-	close(lock);
-	fd = name_claim("s5");
+	fd = name_claim("s6"); /* needs no lock */
 	CU_ASSERT_TRUE(fd >= 0);
 	name_give(fd);
 	close(fd);
+	fd = name_claim("s5");
+	CU_ASSERT_TRUE(fd >= 0);
+	CU_ASSERT_EQUAL(name_claim("s5"), -1);
+	CU_ASSERT_EQUAL(errno, EADDRINUSE);
+	CU_ASSERT_EQUAL(files(), 1);
+	name_give(fd);
+	close(fd);
+	close(lock);
 	name_close();
+	folder_remove();
+}
+
+/* It goes on, and removes neither the lock of another process nor a name. */
+static void the_owner_goes_on(void)
+{
+	int lock, other, folder_fd;
+
+	folder_make();
+	folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	lock = sv_folder_lock(folder_fd);
+	CU_ASSERT_TRUE_FATAL(lock >= 0);
+	other = sv_folder_lock(folder_fd); /* as another process would, after a second */
+	CU_ASSERT_TRUE_FATAL(other >= 0);
+	sv_folder_unlock(folder_fd, lock);
+	CU_ASSERT_TRUE(is_there(file_of(".lock")));
+	sv_folder_unlock(folder_fd, other);
+	CU_ASSERT_EQUAL(files(), 0);
+	close(folder_fd);
+	folder_remove();
+}
+
+/*
+ * While a process looks at a name, others may remove it and claim it anew; the process may have been
+ * stopped in between, and its lock replaced.
+ */
+static int claimed_meanwhile = -1; /* a bound socket, to be given the name */
+
+int __wrap_renameat(int from, const char *name, int to, const char *other);
+int __real_renameat(int from, const char *name, int to, const char *other);
+
+int __wrap_renameat(int from, const char *name, int to, const char *other)
+{
+	if (claimed_meanwhile >= 0) {
+		CU_ASSERT_EQUAL(unlinkat(from, name, 0), 0);
+		CU_ASSERT_EQUAL(linkat(AT_FDCWD, file_of("+claimed"), from, name, 0), 0);
+		CU_ASSERT_EQUAL(unlink(file_of("+claimed")), 0);
+	}
+	return __real_renameat(from, name, to, other);
+}
+
+static void a_name_that_came_anew_stays(void)
+{
+	struct ucred cred;
+	int fd;
+
+	folder_make();
+	CU_ASSERT_EQUAL(name_open(), 0);
+	stale_make(",s5");
+	claimed_meanwhile = socket_make("+claimed");
+	CU_ASSERT_EQUAL(listen(claimed_meanwhile, 1), 0);
+	CU_ASSERT_EQUAL(name_claim("s5"), -1);
+	CU_ASSERT_EQUAL(errno, EADDRINUSE);
+	fd = name_connect("s5", &cred);
+	CU_ASSERT_TRUE(fd >= 0);
+	CU_ASSERT_EQUAL(files(), 1);
+	close(fd);
+	close(claimed_meanwhile);
+	claimed_meanwhile = -1;
+	CU_ASSERT_EQUAL(unlink(file_of(",s5")), 0);
+	name_close();
+	folder_remove();
+}
+
+/* A claim that was killed in the middle leaves a file that no name leads to. */
+static void leftovers_of_a_claim(void)
+{
+	static const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+
+	folder_make();
+	stale_make("+0123456789abcdef");
+	CU_ASSERT_EQUAL(name_open(), 0);
+	CU_ASSERT_TRUE(is_there(file_of("+0123456789abcdef"))); /* it may be in the middle */
+	name_close();
+	CU_ASSERT_EQUAL(utimensat(AT_FDCWD, file_of("+0123456789abcdef"), long_ago, 0), 0);
+	CU_ASSERT_EQUAL(name_open(), 0);
+	name_close();
+	CU_ASSERT_EQUAL(files(), 0);
 	folder_remove();
 }
 
@@ -444,7 +548,10 @@ static const struct unit_test tests[] = {
 	{ "a killed process's name is removed by the next who looks", a_killed_process_s_name },
 	{ "files of others are left alone", files_of_others },
 	{ "the lock of a killed process holds nobody up", the_lock_of_a_killed_process },
-	{ "the lock of a stopped process: EBUSY", the_lock_of_a_stopped_process },
+	{ "the lock of a stopped process is replaced", the_lock_of_a_stopped_process },
+	{ "a process whose lock was replaced goes on", the_owner_goes_on },
+	{ "a name that is claimed anew while it is removed stays", a_name_that_came_anew_stays },
+	{ "what a killed claim left is removed", leftovers_of_a_claim },
 	{ "processes that take turns have the name one at a time", one_at_a_time },
 	{ "a path longer than a socket's address", a_long_path },
 	{ "nothing is left by a program that exits with all of it open", nothing_is_left_at_exit },

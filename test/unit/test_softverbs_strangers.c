@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * What other users can do to a process whose names they see: make it write its log, and have names
+ * before it.
+ */
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include "softverbs/log_from.h"
+#include "softverbs/name.h"
+#include "softverbs/name_holder.h"
+#include "softverbs/runtime.h"
+#include "test/unit/linked.h"
+
+#define STRANGER 12345
+#define FLOOD	 300 /* connections */
+#define FEW	 20  /* lines of a log that is limited */
+
+static bool can_be_others(void)
+{
+	if (!geteuid())
+		return true;
+	fprintf(stderr, "skipped: only the superuser can be another user\n");
+	return false;
+}
+
+static socklen_t address_of(struct sockaddr_un *address, uid_t uid, const char *name)
+{
+	int length;
+
+	memset(address, 0, sizeof(*address));
+	address->sun_family = AF_UNIX;
+	length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
+			  "softverbs/%d/%u/%s", SV_LAYOUT, (unsigned)uid, name);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+/* ---- the log ---- */
+
+struct flood {
+	uid_t uid, victim;
+	uint16_t slot;
+	bool junk; /* sends something that only says that it is a hello */
+};
+
+static int flood_child(int fd, void *arg)
+{
+	static const uint32_t junk[] = { SV_MSG_HELLO, 4, 0 };
+	const struct flood *flood = arg;
+	struct sockaddr_un address;
+	char name[16], byte;
+	socklen_t size;
+
+	(void)fd;
+	snprintf(name, sizeof(name), "s%u", flood->slot);
+	size = address_of(&address, flood->victim, name);
+	if (flood->uid && (setgroups(0, NULL) || setresuid(flood->uid, flood->uid, flood->uid)))
+		return 1;
+	for (unsigned i = 0; i < FLOOD; i++) {
+		int socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+		if (connect(socket_fd, (struct sockaddr *)&address, size))
+			return 2;
+		if (flood->junk && send(socket_fd, junk, sizeof(junk), MSG_NOSIGNAL) < 0)
+			return 3;
+		while (recv(socket_fd, &byte, 1, 0) > 0) /* it has seen this one when it closes */
+			;
+		close(socket_fd);
+	}
+	return 0;
+}
+
+static unsigned lines_in(FILE *log)
+{
+	unsigned count = 0;
+	char line[1024];
+
+	rewind(log);
+	while (fgets(line, sizeof(line), log))
+		count++;
+	return count;
+}
+
+/* In a process of its own, whose standard error is a file. */
+static int flooded_child(int fd, void *arg)
+{
+	struct flood flood = *(struct flood *)arg;
+	struct process flooder;
+	FILE *log = tmpfile();
+	unsigned lines;
+
+	(void)fd;
+	setenv("SOFTVERBS_LOG", "7", 1);
+	if (!log || dup2(fileno(log), 2) != 2 || runtime_hold())
+		return 1;
+	flood.slot = runtime_slot();
+	flood.victim = geteuid();
+	if (!process_start(&flooder, flood_child, &flood) || process_end(&flooder))
+		return 2;
+	runtime_release();
+	lines = lines_in(log);
+	return lines > 0 && lines <= FEW ? 0 : 100 + (int)lines % 100;
+}
+
+static void others_cannot_fill_the_log(void)
+{
+	struct flood flood = { .uid = STRANGER };
+	struct process process;
+
+	if (PROCESS_TSAN || !can_be_others())
+		return;
+	CU_ASSERT_FATAL(process_start(&process, flooded_child, &flood));
+	CU_ASSERT_EQUAL(process_end(&process), 0);
+}
+
+static void a_peer_cannot_fill_the_log(void)
+{
+	struct flood flood = { .junk = true };
+	struct process process;
+
+	if (PROCESS_TSAN)
+		return;
+	CU_ASSERT_FATAL(process_start(&process, flooded_child, &flood));
+	CU_ASSERT_EQUAL(process_end(&process), 0);
+}
+
+static void sources_are_counted_apart(void)
+{
+	uint64_t one = sv_source_process(1u << 30), other = sv_source_user(1u << 30);
+	unsigned admitted = 0;
+
+	for (unsigned i = 0; i < FLOOD; i++)
+		admitted += sv_log_admits(one);
+	CU_ASSERT(admitted > 0 && admitted < FEW);
+	CU_ASSERT_FALSE(sv_log_admits(one));
+	CU_ASSERT_TRUE(sv_log_admits(other));
+}
+
+/* ---- names ---- */
+
+/* Has the name, listening or not, until it is told to go. */
+static int squatter_child(int fd, void *arg)
+{
+	struct sockaddr_un address;
+	socklen_t size = address_of(&address, geteuid(), arg);
+	int taken;
+
+	if (setgroups(0, NULL) || setresuid(STRANGER, STRANGER, STRANGER))
+		return 1;
+	taken = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(taken, (struct sockaddr *)&address, size))
+		return 1;
+	return process_say(fd, 1) && process_sync(fd) ? 0 : 2;
+}
+
+static void the_holder_of_a_name_is_known(void)
+{
+	char name[] = "c/106/1/strangers";
+	struct process squatter;
+	struct sockaddr_un address;
+	size_t length =
+		address_of(&address, geteuid(), name) - offsetof(struct sockaddr_un, sun_path);
+	uid_t uid = 0;
+	int fd;
+
+	CU_ASSERT_EQUAL_FATAL(name_open(), 0);
+	CU_ASSERT_FALSE(sv_name_holder(&address, length, &uid));
+	fd = name_claim(name);
+	CU_ASSERT_FATAL(fd >= 0);
+	CU_ASSERT_TRUE(sv_name_holder(&address, length, &uid));
+	CU_ASSERT_EQUAL(uid, geteuid());
+	close(fd);
+	if (can_be_others()) {
+		CU_ASSERT_FATAL(process_start(&squatter, squatter_child, name));
+		CU_ASSERT_TRUE(process_sync(squatter.fd));
+		CU_ASSERT_EQUAL(name_claim(name), -1);
+		CU_ASSERT_EQUAL(errno, EADDRINUSE);
+		CU_ASSERT_TRUE(sv_name_holder(&address, length, &uid));
+		CU_ASSERT_EQUAL(uid, STRANGER);
+		process_say(squatter.fd, 1);
+		CU_ASSERT_EQUAL(process_end(&squatter), 0);
+	}
+	name_close();
+}
+
+static const struct unit_test tests[] = {
+	{ "another user cannot fill the log by connecting", others_cannot_fill_the_log },
+	{ "a process of the same user cannot fill the log by junk", a_peer_cannot_fill_the_log },
+	{ "the lines of each source are counted by themselves", sources_are_counted_apart },
+	{ "the user who has a name is known", the_holder_of_a_name_is_known },
+};
+
+UNIT_MAIN("test_softverbs_strangers", tests)
