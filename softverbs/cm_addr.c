@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "softverbs/cm.h"
+#include "softverbs/elsewhere.h"
 #include "util/clock.h"
 
 #define WAY_COUNTS (10 * NSEC_PER_MSEC)
@@ -158,6 +159,19 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *source,
 	return error ? error : cm_device_bind(id);
 }
 
+/* A target without a route, or on another host, as far as this network namespace knows. */
+static void target_note(const struct sockaddr *target)
+{
+	union ibv_gid gid;
+	uint16_t port;
+	struct cm_ip ip;
+
+	if (ip_from_sockaddr(&ip, &port, target))
+		return;
+	gid = ip_gid(&ip);
+	sv_elsewhere_note(&gid);
+}
+
 /*
  * All that is resolved is known at once, so the timeout never runs: an address of another host is
  * absent at once.
@@ -178,11 +192,15 @@ int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *source, struct
 	if (state != CM_IDLE && state != CM_BOUND)
 		return cm_fail(EINVAL);
 	error = resolve_addr(id, source, target, &way);
+	if (error == ENETUNREACH || error == EHOSTUNREACH)
+		target_note(target);
 	if (error)
 		return cm_fail(error);
 	absent = way.home ? 0 : ip_is_reachable(&public->route.addr.dst_addr);
 	if (absent && absent != EADDRNOTAVAIL)
 		return cm_fail(absent);
+	if (absent)
+		target_note(target);
 	event = event_new(id, absent ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED,
 			  absent ? -ETIMEDOUT : 0);
 	if (!event)

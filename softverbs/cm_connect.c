@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include "softverbs/cm.h"
+#include "softverbs/name.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -101,6 +102,8 @@ void connect_refused_locked(struct cm_id *id, int error)
 		event_post_new_locked(id, RDMA_CM_EVENT_UNREACHABLE, -error);
 		return;
 	}
+	log_at(LOG_NOTE, "rdma_cm: id %p: no process of this user listens there in this %s",
+	       (void *)&id->id, name_is_in_folder() ? "folder" : "network namespace");
 	event = event_new_locked(id, RDMA_CM_EVENT_REJECTED, CM_NO_LISTENER);
 	if (event)
 		event_set_params(event, NULL, nothing, sizeof(nothing));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Modifying and querying a queue pair: the rules first, then the state is entered. */
 #include <errno.h>
+#include "softverbs/elsewhere.h"
 #include "softverbs/qp_rules.h"
 #include "softverbs/sv.h"
 
@@ -17,6 +18,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		if (!error)
 			error = qp_enter_state(qp, now, next, attr, mask);
 	} while (error == EINVAL && qp_state(qp) != now); /* an error came between */
+	if (!error && next == IBV_QPS_RTR && mask & IBV_QP_AV)
+		sv_elsewhere_note(&attr->ah_attr.grh.dgid);
 	return error;
 }
 

@@ -56,7 +56,7 @@ served=
 for spaces in '-n' '-n -p -f --kill-child' '-Urn' '-Urn -p -f --kill-child'; do
 	export spaces
 	"$apart" 1 true 2>"$tmp/why" || continue
-	served="$served, $spaces"
+	served="$served, $spaces" works=$spaces
 	both 7174 rping -s -a 127.0.0.1 -C 5 -S 60000 -- rping -c -a 127.0.0.1 -C 5 -S 60000 -V
 	both 7174 rping -s -C 5 -- rping -c -a 10.9.0.1 -C 5 -V	# a wildcard, at an address of the other name space
 	both 7471 ucmatose -b 10.9.0.1 -c 4 -C 10 -S 4096 -- ucmatose -s 10.9.0.1 -c 4 -C 10 -S 4096
@@ -80,6 +80,16 @@ for spaces in '-n' '-n -p -f --kill-child' '-Urn' '-Urn -p -f --kill-child'; do
 	both 7174 rping -s -a 10.9.0.1 -C 5 -- rping -c -a 10.9.0.1 -C 5 -V
 done
 [ -n "$served" ] || skip "no network name spaces here: $(cat "$tmp/why")"
+
+# Without the folder they do not meet, and the log says why.
+spaces=$works
+hears() {
+	! SOFTVERBS_DIR= SOFTVERBS_LOG=4 timeout -k 2 30 "$apart" 2 "$sv" ucmatose -s "$1" -c 3 >"$tmp/far" 2>&1 ||
+		fail "$1 of another network namespace was reached without a folder"
+	[ "$(grep -c "$2" "$tmp/far")" = "$3" ] || fail "what is missing is not told, or not $3 times"
+}
+hears 10.9.7.1 'soft0: 10.9.7.1 is no address of this network namespace.*SOFTVERBS_DIR' 1	# has no route
+hears 127.0.0.1 'no process of this user listens there in this network namespace' 3
 
 chmod g+w "$folder"
 ! "$sv" ibv_rc_pingpong -d soft0 -g 0 >"$tmp/open" 2>&1 || fail 'a folder in which others may write was taken'

@@ -3,6 +3,7 @@
  * What other users can do to a process whose names they see: make it write its log, and have names
  * before it.
  */
+#include <arpa/inet.h>
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "softverbs/name_holder.h"
 #include "softverbs/runtime.h"
 #include "test/unit/linked.h"
+#include "test/unit/node.h"
 
 #define STRANGER 12345
 #define FLOOD	 300 /* connections */
@@ -184,11 +186,63 @@ static void the_holder_of_a_name_is_known(void)
 	name_close();
 }
 
+/* ---- addresses ---- */
+
+static int qp_towards(struct ibv_qp *qp, const char *ip)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_4096,
+		.dest_qp_num = 0x123456,
+		.ah_attr = { .is_global = 1, .port_num = 1 },
+	};
+
+	inet_pton(AF_INET6, ip, &attr.ah_attr.grh.dgid);
+	return qp_to_init(qp) ||
+	       ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER);
+}
+
+/* In a process of its own, whose standard error is a file. */
+static int far_child(int fd, void *arg)
+{
+	FILE *log = tmpfile();
+	struct node node;
+
+	(void)fd;
+	(void)arg;
+	if (!log || dup2(fileno(log), 2) != 2 ||
+	    !node_open(&node, &(struct node_options){ .qps = 4 }))
+		return 1;
+	if (qp_towards(node.qp[0], "::ffff:127.0.0.1") || qp_towards(node.qp[1], "::1"))
+		return 2;
+	if (lines_in(log))
+		return 3;
+	if (qp_towards(node.qp[2], "::ffff:192.0.2.1") ||
+	    qp_towards(node.qp[3], "::ffff:192.0.2.2"))
+		return 4;
+	return lines_in(log) == 1 ? node_close(&node) : 5;
+}
+
+static void a_far_address_is_noted_once(void)
+{
+	struct process process;
+
+	if (PROCESS_TSAN)
+		return;
+	CU_ASSERT_FATAL(process_start(&process, far_child, NULL));
+	CU_ASSERT_EQUAL(process_end(&process), 0);
+}
+
 static const struct unit_test tests[] = {
 	{ "another user cannot fill the log by connecting", others_cannot_fill_the_log },
 	{ "a process of the same user cannot fill the log by junk", a_peer_cannot_fill_the_log },
 	{ "the lines of each source are counted by themselves", sources_are_counted_apart },
 	{ "the user who has a name is known", the_holder_of_a_name_is_known },
+	{ "a queue pair towards an address that is not here: one line on the log",
+	  a_far_address_is_noted_once },
 };
 
 UNIT_MAIN("test_softverbs_strangers", tests)
