@@ -55,7 +55,7 @@ drop_o := $(call objs,$(wildcard softverbs/dropin_*.c))
 drop_cm_o := $(filter %/dropin_rdmacm.o %/dropin_rsocket.o,$(drop_o))
 soft_o := $(filter-out $(drop_o),$(call objs,$(wildcard softverbs/*.c)))
 soft_util_o := $(filter-out $(B)/obj/util/settings%.o $(B)/obj/util/text_file.o,$(util_o))
-datinfo_o := $(call objs,$(wildcard tools/*.c) dat/common/conf.c dat/common/conf_file.c) \
+datinfo_o := $(call objs,$(wildcard tools/*.c) $(addprefix dat/common/,conf.c conf_file.c match.c)) \
              $(filter %/log.o %/text_file.o $(B)/obj/util/settings%.o,$(util_o))
 # Programs that share a folder: each has the parts named after it, and the common ones.
 tool_common   := $(call objs,$(wildcard test/common/*.c))

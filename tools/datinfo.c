@@ -58,17 +58,9 @@ static struct options parse(int argc, char **argv)
 	return options;
 }
 
-/*
- * As programs open it: version 2.0, thread safety not asked for. False if one of them does not
- * open.
- */
-static bool report_names(struct out *out, char **names)
+/* False if one of them does not open. */
+static bool report_names(struct out *out, const struct registry *registry, char **names)
 {
-	DAT_PROVIDER_INFO info = {
-		.dapl_version_major = DAT_VERSION_MAJOR,
-		.dapl_version_minor = DAT_VERSION_MINOR,
-		.is_thread_safe = DAT_FALSE,
-	};
 	bool good = true;
 
 	for (; *names; names++) {
@@ -77,8 +69,7 @@ static bool report_names(struct out *out, char **names)
 			good = false;
 			continue;
 		}
-		strcpy(info.ia_name, *names);
-		if (!ia_report(out, &info)) {
+		if (!ia_report(out, registry, *names)) {
 			fprintf(stderr, "datinfo: %s cannot be opened\n", *names);
 			good = false;
 		}
@@ -86,39 +77,38 @@ static bool report_names(struct out *out, char **names)
 	return good;
 }
 
-static bool report(struct out *out, const struct options *options, char **names)
+static bool report_registry(struct out *out, const struct options *options, char **names)
 {
+	struct registry registry;
 	bool good = true;
 
-	if (options->settings) {
-		settings_report(out, *names);
-		return true;
-	}
+	registry_read(&registry);
 	if (!*names && !options->all) {
-		registry_report(out, !options->no_open);
-		return true;
+		registry_report(out, &registry, !options->no_open);
+	} else {
+		out_list(out, "ias");
+		if (options->all)
+			registry_report_ias(out, &registry);
+		else
+			good = report_names(out, &registry, names);
+		out_list_end(out);
 	}
-	out_list(out, "ias");
-	if (options->all)
-		registry_report_ias(out);
-	else
-		good = report_names(out, names);
-	out_list_end(out);
+	registry_free(&registry);
 	return good;
 }
 
 int main(int argc, char **argv)
 {
 	struct options options = parse(argc, argv);
-	struct out out = { .json = options.json };
-	bool good;
+	struct out out = { .stream = stdout, .json = options.json };
+	bool good = true;
 
-	/* It reads dat.conf itself, too, and tells what is wrong there: once is enough. */
 	log_open("datinfo", LOG_ERROR, LOG_TO_STDERR);
-	if (optind == argc)
-		setenv("DAT_DBG_TYPE", "0", false);
 	out_document(&out);
-	good = report(&out, &options, argv + optind);
+	if (options.settings)
+		settings_report(&out, argv[optind]);
+	else
+		good = report_registry(&out, &options, argv + optind);
 	out_document_end(&out);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("datinfo: standard output");

@@ -3,15 +3,20 @@
 #ifndef DATINFO_H
 #define DATINFO_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include "dat/common/reg.h"
+
+enum { ADDRESS_MAX = 64 };
 
 /* datinfo_out.c: a report, as text or as JSON. */
 struct out {
+	FILE *stream;
 	bool json;
-	bool more; /* something stands before, on this level */
+	bool more; /* something precedes, on this level */
 	unsigned depth;
 };
 
@@ -20,37 +25,110 @@ void out_document_end(struct out *out);
 void out_group(struct out *out, const char *name);
 void out_group_end(struct out *out);
 
-/*
- * A list of items, each a group that begins with what it is called; or, with a NULL name, of plain
- * values.
- */
+/* A list of items, each a group that begins with a value for its key. */
 void out_list(struct out *out, const char *name);
 void out_list_end(struct out *out);
 void out_item(struct out *out, const char *key, const char *value);
 void out_item_end(struct out *out);
 
-/* Values; without a name in a list. */
+/* Values. */
 void out_text(struct out *out, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void out_signed(struct out *out, const char *name, int64_t value);
 void out_unsigned(struct out *out, const char *name, uint64_t value);
 void out_bool(struct out *out, const char *name, bool value);
 void out_words(struct out *out, const char *name, const char *const *words, size_t count);
+void out_lines(struct out *out, const char *name, const char *text); /* one or more lines */
+
+/* Members that another struct out, with the state of this one, wrote elsewhere. */
+void out_copy(struct out *out, const char *text, size_t len);
+
+/* datinfo_child.c: how a child process ended. */
+struct child {
+	enum { CHILD_RETURNED, CHILD_KILLED, CHILD_LATE, CHILD_FAILED } end;
+	int signal;	/* CHILD_KILLED */
+	char *messages; /* what it wrote to standard output and standard error */
+};
+
+enum { CHILD_SECONDS = 60 };
+
+/*
+ * Runs `body` in a child process, so that neither what earlier ones loaded nor a crash counts for
+ * others. `result`, of `size` bytes, has what the body wrote there, and is as it was if the child
+ * did not return. `messages` is to be freed.
+ */
+void child_run(void (*body)(void *result), void *result, size_t size, struct child *child);
+
+/* A file in memory, which a child process may write, too; its end returns the text, to be freed. */
+FILE *memory_file(void);
+char *memory_file_end(FILE *file, size_t *len); /* len may be NULL */
+
+/* datinfo_open.c: an IA, opened by libdat2 for a program that has loaded nothing before. */
+struct opening {
+	const char *name; /* IN */
+	struct out *out;  /* IN: NULL, or where the attributes are written */
+	DAT_RETURN status;
+	char provider_file[PATH_MAX]; /* of an open IA, as the rest */
+	char device[DAT_NAME_MAX_LENGTH];
+	char address[ADDRESS_MAX];
+};
+
+/* A provider library, loaded by itself. */
+struct loading {
+	const char *library;  /* IN */
+	char file[PATH_MAX];  /* empty: it cannot be loaded */
+	char error[PATH_MAX]; /* why it cannot be loaded, or why it is no provider; else empty */
+};
+
+void loading_run(struct loading *loading);
+
+/* A name that is opened, and if that fails, the library by itself. */
+struct attempt {
+	const char *dat_conf;
+	const char *library, *parameters; /* of its entry in dat.conf; NULL: there is none */
+	struct loading loading;
+	struct opening opening;
+	struct child child;
+};
+
+void attempt_run(struct attempt *attempt, const char *name, struct out *attributes);
+void attempt_end(struct attempt *attempt);
+void ia_address(const DAT_IA_ATTR *attr, char text[ADDRESS_MAX]);
+
+/* The file that a function was loaded from. */
+bool file_of_code(void *code, char file[PATH_MAX]);
+
+/* datinfo_reason.c: what came of it. */
+bool attempt_succeeded(const struct attempt *attempt);
+
+/* Status, reason and cure; what the libraries printed beside the reason. */
+void attempt_report(struct out *out, const struct attempt *attempt);
+void attempt_report_messages(struct out *out, const struct attempt *attempt);
+
+/* Only the library was tried: why it cannot be one of a provider, if so. */
+void loading_report(struct out *out, const char *dat_conf, const struct loading *loading);
 
 /* datinfo_registry.c: what dat.conf says, and, with `try`, whether it works. */
-void registry_report(struct out *out, bool try);
+struct entry;
+struct registry {
+	STAILQ_HEAD(, entry) entries;
+	char source[PATH_MAX]; /* empty: no file could be read */
+};
 
-/* ia_report for each name and version of dat.conf. */
-void registry_report_ias(struct out *out);
+void registry_read(struct registry *registry);
+void registry_free(struct registry *registry);
+void registry_report(struct out *out, const struct registry *registry, bool try);
 
-/* datinfo_ia.c: opens the IA and reports its attributes, or why it cannot be opened; false then. */
-bool ia_report(struct out *out, const DAT_PROVIDER_INFO *info);
+/* ia_report for each name that dat.conf has. */
+void registry_report_ias(struct out *out, const struct registry *registry);
 
-/* Leaves *ia open. */
-DAT_RETURN ia_open(const DAT_PROVIDER_INFO *info, DAT_IA_HANDLE *ia);
-void ia_close(DAT_IA_HANDLE ia);
-void ia_status(struct out *out, DAT_RETURN status);
-const char *ia_address(const DAT_IA_ATTR *attr, char text[64]);
+/* datinfo_ia.c: opens the IA and reports its attributes, or why it does not open; false then. */
+bool ia_report(struct out *out, const struct registry *registry, const char *name);
+DAT_RETURN ia_attributes(struct out *out, DAT_IA_HANDLE ia);
+
+/* Library and parameters of the entry that programs of DAT 2.0 get for a name; false: there is none. */
+bool registry_find(const struct registry *registry, const char *name, const char **library,
+		   const char **parameters);
 
 /*
  * datinfo_settings.c: the table, with the values that hold for a device or IA, or, if NULL, for

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The attributes of an IA and of its provider. */
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include "tools/datinfo.h"
 
 enum kind {
@@ -124,18 +121,12 @@ static const struct attr provider_attrs[] = {
 	WORDS(DAT_PROVIDER_ATTR, ha_loadbalancing, KIND_BITS, ha_lb),
 };
 
-const char *ia_address(const DAT_IA_ATTR *attr, char text[64])
+static void report_address(struct out *out, const char *name, const DAT_IA_ATTR *attr)
 {
-	const struct sockaddr *address = (const void *)attr->ia_address_ptr;
-	socklen_t size;
+	char text[ADDRESS_MAX];
 
-	strcpy(text, "unknown");
-	if (address) {
-		size = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						      : sizeof(struct sockaddr_in);
-		getnameinfo(address, size, text, 64, NULL, 0, NI_NUMERICHOST);
-	}
-	return text;
+	ia_address(attr, text);
+	out_text(out, name, "%s", text);
 }
 
 static void report_bits(struct out *out, const struct attr *attr, unsigned bits)
@@ -162,7 +153,6 @@ static void report_attr(struct out *out, const struct attr *attr, const void *al
 	const void *at = (const char *)all + attr->offset;
 	uint64_t wide;
 	uint32_t bits;
-	char text[64];
 
 	memcpy(&bits, at, sizeof(bits));
 	switch (attr->kind) {
@@ -176,7 +166,7 @@ static void report_attr(struct out *out, const struct attr *attr, const void *al
 		out_unsigned(out, attr->name, wide);
 		break;
 	case KIND_BOOL: out_bool(out, attr->name, bits); break;
-	case KIND_ADDRESS: out_text(out, attr->name, "%s", ia_address(all, text)); break;
+	case KIND_ADDRESS: report_address(out, attr->name, all); break;
 	case KIND_ENUM:
 		if (bits < attr->word_count)
 			out_text(out, attr->name, "%s", attr->words[bits]);
@@ -234,47 +224,41 @@ static void report_open(struct out *out, const DAT_IA_ATTR *ia, const DAT_PROVID
 	out_group_end(out);
 }
 
-DAT_RETURN ia_open(const DAT_PROVIDER_INFO *info, DAT_IA_HANDLE *ia)
-{
-	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
-
-	return dat_ia_openv((DAT_NAME_PTR)info->ia_name, 8, &async, ia, info->dapl_version_major,
-			    info->dapl_version_minor, info->is_thread_safe);
-}
-
-void ia_close(DAT_IA_HANDLE ia)
-{
-	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
-}
-
-void ia_status(struct out *out, DAT_RETURN status)
-{
-	const char *type, *detail;
-
-	dat_strerror(status, &type, &detail);
-	out_text(out, "status", "%s", type);
-	if (*detail)
-		out_text(out, "detail", "%s", detail);
-}
-
-bool ia_report(struct out *out, const DAT_PROVIDER_INFO *info)
+DAT_RETURN ia_attributes(struct out *out, DAT_IA_HANDLE ia)
 {
 	DAT_IA_ATTR attr = { .max_eps = 0 };
 	DAT_PROVIDER_ATTR provider;
-	DAT_IA_HANDLE ia;
-	DAT_RETURN status = ia_open(info, &ia);
-	bool is_open = status == DAT_SUCCESS;
+	DAT_RETURN status;
 
 	memset(&provider, 0, sizeof(provider));
-	out_item(out, "name", info->ia_name);
-	if (is_open)
-		status = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
-				      &provider);
-	ia_status(out, status);
+	status = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &provider);
 	if (status == DAT_SUCCESS)
 		report_open(out, &attr, &provider);
-	if (is_open)
-		ia_close(ia);
+	return status;
+}
+
+bool ia_report(struct out *out, const struct registry *registry, const char *name)
+{
+	struct attempt attempt = { .dat_conf = registry->source };
+	struct out inner = *out;
+	char *text;
+	size_t len;
+	bool good;
+
+	registry_find(registry, name, &attempt.library, &attempt.parameters);
+	out_item(out, "name", name);
+	inner = *out;
+	inner.stream = memory_file();
+	inner.more = true;
+	attempt_run(&attempt, name, &inner);
+	text = memory_file_end(inner.stream, &len);
+	attempt_report(out, &attempt);
+	attempt_report_messages(out, &attempt);
+	good = attempt_succeeded(&attempt);
+	if (good)
+		out_copy(out, text, len);
 	out_item_end(out);
-	return status == DAT_SUCCESS;
+	attempt_end(&attempt);
+	free(text);
+	return good;
 }

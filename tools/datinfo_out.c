@@ -28,7 +28,7 @@ static size_t utf8_len(const unsigned char *at)
 }
 
 /* Names come from files: none of their bytes may steer a terminal or break the JSON. */
-static void put(const struct out *out, const char *text)
+static void out_put(const struct out *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t len;
@@ -36,127 +36,128 @@ static void put(const struct out *out, const char *text)
 	for (; *at; at += len ? len : 1) {
 		len = utf8_len(at);
 		if (!len)
-			fputs(out->json ? "\\ufffd" : "?", stdout);
+			fputs(out->json ? "\\ufffd" : "?", out->stream);
 		else if (*at < 0x20 || *at == 0x7f)
-			printf(out->json ? "\\u%04x" : "\\x%02x", *at);
+			fprintf(out->stream, out->json ? "\\u%04x" : "\\x%02x", *at);
 		else if (out->json && (*at == '"' || *at == '\\'))
-			printf("\\%c", *at);
+			fprintf(out->stream, "\\%c", *at);
 		else
-			fwrite(at, 1, len, stdout);
+			fwrite(at, 1, len, out->stream);
 	}
 }
 
-static void put_quoted(const struct out *out, const char *text)
+static void out_put_quoted(const struct out *out, const char *text)
 {
-	fputs(out->json ? "\"" : "", stdout);
-	put(out, text);
-	fputs(out->json ? "\"" : "", stdout);
+	fputs(out->json ? "\"" : "", out->stream);
+	out_put(out, text);
+	fputs(out->json ? "\"" : "", out->stream);
 }
 
 /* Up to where the value comes; `name` is NULL in a list. */
-static void put_name(struct out *out, const char *name)
+static void out_put_name(struct out *out, const char *name)
 {
 	if (!out->json) {
-		printf("%*s", INDENT * (int)out->depth, "");
+		fprintf(out->stream, "%*s", INDENT * (int)out->depth, "");
 		if (name) {
-			put(out, name);
-			putchar(':');
+			out_put(out, name);
+			fputc(':', out->stream);
 		}
 		return;
 	}
-	printf("%s%s%*s", out->more ? "," : "", out->depth ? "\n" : "", 2 * (int)out->depth, "");
+	fprintf(out->stream, "%s%s%*s", out->more ? "," : "", out->depth ? "\n" : "",
+		2 * (int)out->depth, "");
 	if (name) {
-		put_quoted(out, name);
-		fputs(": ", stdout);
+		out_put_quoted(out, name);
+		fputs(": ", out->stream);
 	}
 }
 
-static void put_value(struct out *out, const char *name, const char *text, bool quoted)
+static void out_put_value(struct out *out, const char *name, const char *text, bool quoted)
 {
 	int pad = COLUMN - 2 - INDENT * (int)out->depth - (name ? (int)strlen(name) : 0);
 
-	put_name(out, name);
+	out_put_name(out, name);
 	if (out->json) {
-		quoted ? put_quoted(out, text) : put(out, text);
+		quoted ? out_put_quoted(out, text) : out_put(out, text);
 		out->more = true;
 		return;
 	}
 	if (name && *text)
-		printf(" %*s", pad > 0 ? pad : 0, "");
-	put(out, text);
-	putchar('\n');
+		fprintf(out->stream, " %*s", pad > 0 ? pad : 0, "");
+	out_put(out, text);
+	fputc('\n', out->stream);
 }
 
-static void begin(struct out *out, const char *name, char bracket)
+static void out_begin(struct out *out, const char *name, char bracket)
 {
-	put_name(out, name);
+	out_put_name(out, name);
 	if (out->json)
-		putchar(bracket);
+		fputc(bracket, out->stream);
 	else if (name)
-		putchar('\n');
+		fputc('\n', out->stream);
 	out->depth++;
 	out->more = false;
 }
 
-static void end(struct out *out, char bracket)
+static void out_end(struct out *out, char bracket)
 {
 	out->depth--;
 	if (out->json)
-		printf("%s%*s%c%s", out->more ? "\n" : "", out->more ? 2 * (int)out->depth : 0, "",
-		       bracket, out->depth ? "" : "\n");
+		fprintf(out->stream, "%s%*s%c%s", out->more ? "\n" : "",
+			out->more ? 2 * (int)out->depth : 0, "", bracket, out->depth ? "" : "\n");
 	out->more = true;
 }
 
 void out_document(struct out *out)
 {
 	if (out->json)
-		begin(out, NULL, '{');
+		out_begin(out, NULL, '{');
 }
 
 void out_document_end(struct out *out)
 {
 	if (out->json)
-		end(out, '}');
+		out_end(out, '}');
 }
 
 void out_group(struct out *out, const char *name)
 {
-	begin(out, name, '{');
+	out_begin(out, name, '{');
 }
 
 void out_group_end(struct out *out)
 {
-	end(out, '}');
+	out_end(out, '}');
 }
 
 void out_list(struct out *out, const char *name)
 {
 	if (out->json)
-		begin(out, name, '[');
+		out_begin(out, name, '[');
 }
 
 void out_list_end(struct out *out)
 {
 	if (out->json)
-		end(out, ']');
+		out_end(out, ']');
 }
 
 void out_item(struct out *out, const char *key, const char *value)
 {
 	if (out->json) {
-		begin(out, NULL, '{');
+		out_begin(out, NULL, '{');
 		out_text(out, key, "%s", value);
 		return;
 	}
-	printf("%*s", INDENT * (int)out->depth, "");
-	put(out, value);
-	putchar('\n');
+	fprintf(out->stream, "%*s", INDENT * (int)out->depth, "");
+	out_put(out, value);
+	fputc('\n', out->stream);
 	out->depth++;
 }
 
 void out_item_end(struct out *out)
 {
-	end(out, '}');
+	out_end(out, '}');
 }
 
 void out_text(struct out *out, const char *name, const char *format, ...)
@@ -167,7 +168,7 @@ void out_text(struct out *out, const char *name, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	put_value(out, name, text, true);
+	out_put_value(out, name, text, true);
 }
 
 void out_signed(struct out *out, const char *name, int64_t value)
@@ -175,7 +176,7 @@ void out_signed(struct out *out, const char *name, int64_t value)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRId64, value);
-	put_value(out, name, text, false);
+	out_put_value(out, name, text, false);
 }
 
 void out_unsigned(struct out *out, const char *name, uint64_t value)
@@ -183,14 +184,14 @@ void out_unsigned(struct out *out, const char *name, uint64_t value)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, value);
-	put_value(out, name, text, false);
+	out_put_value(out, name, text, false);
 }
 
 void out_bool(struct out *out, const char *name, bool value)
 {
 	const char *yes = out->json ? "true" : "yes", *no = out->json ? "false" : "no";
 
-	put_value(out, name, value ? yes : no, false);
+	out_put_value(out, name, value ? yes : no, false);
 }
 
 void out_words(struct out *out, const char *name, const char *const *words, size_t count)
@@ -202,11 +203,39 @@ void out_words(struct out *out, const char *name, const char *const *words, size
 		for (i = 0; i < count && len < sizeof(line); i++)
 			len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%s",
 						i ? " " : "", words[i]);
-		put_value(out, name, line, true);
+		out_put_value(out, name, line, true);
 		return;
 	}
-	begin(out, name, '[');
+	out_begin(out, name, '[');
 	for (i = 0; i < count; i++)
-		put_value(out, NULL, words[i], true);
-	end(out, ']');
+		out_put_value(out, NULL, words[i], true);
+	out_end(out, ']');
+}
+
+/* One line, without what ends it. */
+static void out_line(struct out *out, const char *line, size_t len)
+{
+	char text[VALUE_MAX + 1];
+
+	snprintf(text, sizeof(text), "%.*s", (int)(len < VALUE_MAX ? len : VALUE_MAX), line);
+	out_put_value(out, NULL, text, true);
+}
+
+void out_lines(struct out *out, const char *name, const char *text)
+{
+	size_t len;
+
+	out_begin(out, name, '[');
+	for (; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (len)
+			out_line(out, text, len);
+	}
+	out_end(out, ']');
+}
+
+void out_copy(struct out *out, const char *text, size_t len)
+{
+	fwrite(text, 1, len, out->stream);
+	out->more = out->more || len;
 }

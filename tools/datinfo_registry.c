@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/*
- * The entries of dat.conf as libdat2 sees them, the libraries they load, and whether their IAs
- * open.
- */
-#include <dlfcn.h>
-#include <limits.h>
-#include <link.h>
-#include <stdio.h>
+/* The entries of dat.conf: which of them programs get, and what comes of opening them. */
 #include <stdlib.h>
+#include <sys/stat.h>
 #include "tools/datinfo.h"
 
 struct entry {
 	STAILQ_ENTRY(entry) link;
 	DAT_PROVIDER_INFO info;
 	char *library, *parameters;
-	bool first; /* of this name, version and thread safety; others are fallbacks */
+	bool chosen; /* a program of DAT 2.0 that opens the name gets it, or one of its fallbacks */
+	bool for_kernel, nondefault;
+	struct entry *first;	 /* the one that it is a fallback of, or itself */
+	struct attempt *attempt; /* to open the name, kept by the first; NULL: not yet */
+	struct entry
+		*server; /* whose library serves the name then; the first if it does not open */
 };
 
-struct registry {
-	STAILQ_HEAD(, entry) entries;
-	char source[PATH_MAX]; /* empty: no file could be read */
-};
+/* ---- reading ---- */
 
 static void *must(void *memory)
 {
@@ -30,27 +26,37 @@ static void *must(void *memory)
 	exit(EXIT_FAILURE);
 }
 
-static void opened(void *arg, const char *source)
+static void registry_opened(void *arg, const char *source)
 {
 	struct registry *registry = arg;
 
 	snprintf(registry->source, sizeof(registry->source), "%s", source);
 }
 
-static bool is_new(const struct registry *registry, const DAT_PROVIDER_INFO *info)
+static bool is_passed_over(const struct entry *entry)
 {
-	const struct entry *entry;
-
-	STAILQ_FOREACH(entry, &registry->entries, link)
-		if (!strcmp(entry->info.ia_name, info->ia_name) &&
-		    entry->info.dapl_version_major == info->dapl_version_major &&
-		    entry->info.dapl_version_minor == info->dapl_version_minor &&
-		    entry->info.is_thread_safe == info->is_thread_safe)
-			return false;
-	return true;
+	return entry->for_kernel || entry->nondefault;
 }
 
-static void keep(void *arg, const struct conf_record *record)
+static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
+{
+	return !strcmp(a->ia_name, b->ia_name) && a->dapl_version_major == b->dapl_version_major &&
+	       a->dapl_version_minor == b->dapl_version_minor &&
+	       a->is_thread_safe == b->is_thread_safe;
+}
+
+static struct entry *first_of(const struct registry *registry, struct entry *entry)
+{
+	struct entry *other;
+
+	if (!is_passed_over(entry))
+		STAILQ_FOREACH(other, &registry->entries, link)
+			if (!is_passed_over(other) && same_key(&other->info, &entry->info))
+				return other;
+	return entry;
+}
+
+static void registry_add(void *arg, const struct conf_record *record)
 {
 	struct entry *entry = must(calloc(1, sizeof(*entry)));
 	struct registry *registry = arg;
@@ -58,112 +64,272 @@ static void keep(void *arg, const struct conf_record *record)
 	entry->info = record->info;
 	entry->library = must(strdup(record->lib_path));
 	entry->parameters = must(strdup(record->ia_params));
-	entry->first = is_new(registry, &record->info);
+	entry->for_kernel = record->for_kernel;
+	entry->nondefault = record->nondefault;
+	entry->first = first_of(registry, entry);
 	STAILQ_INSERT_TAIL(&registry->entries, entry, link);
 }
 
-static void registry_read(struct registry *registry)
+/* What a program of DAT 2.0 that opens this name gets; NULL: nothing. */
+static const DAT_PROVIDER_INFO *registry_match(const struct registry *registry, const char *name)
 {
-	const struct conf_sink sink = { .keep = keep, .opened = opened, .arg = registry };
+	DAT_PROVIDER_INFO wanted = {
+		.dapl_version_major = DAT_VERSION_MAJOR,
+		.dapl_version_minor = DAT_VERSION_MINOR,
+		.is_thread_safe = DAT_THREADSAFE,
+	};
+	struct match match = { .wanted = &wanted };
+	const struct entry *entry;
+
+	if (!name_is_valid(name))
+		return NULL;
+	strcpy(wanted.ia_name, name);
+	STAILQ_FOREACH(entry, &registry->entries, link)
+		if (!is_passed_over(entry))
+			match_offer(&match, &entry->info);
+	return match.best;
+}
+
+void registry_read(struct registry *registry)
+{
+	const struct conf_sink sink = {
+		.keep = registry_add,
+		.pass = registry_add,
+		.opened = registry_opened,
+		.arg = registry,
+	};
+	const DAT_PROVIDER_INFO *best;
+	struct entry *entry;
 
 	STAILQ_INIT(&registry->entries);
 	registry->source[0] = '\0';
 	conf_load_usual(&sink);
+	STAILQ_FOREACH(entry, &registry->entries, link) {
+		best = registry_match(registry, entry->info.ia_name);
+		entry->chosen = best && !is_passed_over(entry) && same_key(best, &entry->info);
+	}
 }
 
-static void registry_free(struct registry *registry)
+void registry_free(struct registry *registry)
 {
 	struct entry *entry;
 
 	while ((entry = STAILQ_FIRST(&registry->entries))) {
 		STAILQ_REMOVE_HEAD(&registry->entries, link);
+		if (entry->attempt)
+			attempt_end(entry->attempt);
+		free(entry->attempt);
 		free(entry->library);
 		free(entry->parameters);
 		free(entry);
 	}
 }
 
-/* NULL, with the reason reported, if it cannot be a provider. */
-static void *report_library(struct out *out, const char *library)
+bool registry_find(const struct registry *registry, const char *name, const char **library,
+		   const char **parameters)
 {
-	void *dl = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	struct link_map *map;
+	const struct entry *entry;
 
-	if (!dl) {
-		out_text(out, "library_error", "%s", dlerror());
-		return NULL;
+	STAILQ_FOREACH(entry, &registry->entries, link) {
+		if (!entry->chosen || strcmp(entry->info.ia_name, name))
+			continue;
+		*library = entry->library;
+		*parameters = entry->parameters;
+		return true;
 	}
-	if (!dlinfo(dl, RTLD_DI_LINKMAP, &map))
-		out_text(out, "library_file", "%s", map->l_name);
-	if (dlsym(dl, DAT_PROVIDER_INIT_FUNC_STR))
-		return dl;
-	out_text(out, "library_error", "it has no %s", DAT_PROVIDER_INIT_FUNC_STR);
-	dlclose(dl);
-	return NULL;
+	return false;
 }
 
-static void report_opening(struct out *out, const DAT_PROVIDER_INFO *info)
-{
-	DAT_IA_ATTR attr = { .max_eps = 0 };
-	DAT_IA_HANDLE ia;
-	DAT_RETURN status = ia_open(info, &ia);
-	bool is_open = status == DAT_SUCCESS;
-	char text[64];
+/* ---- entries that programs of DAT 2.0 do not get ---- */
 
-	if (is_open)
-		status = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL);
-	ia_status(out, status);
-	if (status == DAT_SUCCESS) {
-		out_text(out, "device", "%.*s", DAT_NAME_MAX_LENGTH, attr.adapter_name);
-		out_text(out, "address", "%s", ia_address(&attr, text));
+static void unused_report(struct out *out, const struct registry *registry,
+			  const struct entry *entry)
+{
+	const DAT_PROVIDER_INFO *best = registry_match(registry, entry->info.ia_name);
+	unsigned major = entry->info.dapl_version_major, minor = entry->info.dapl_version_minor;
+
+	if (entry->for_kernel) {
+		out_text(out, "reason", "it is for the kernel");
+		out_text(out, "cure", "write u%u.%u if it is for programs", DAT_VERSION_MAJOR,
+			 DAT_VERSION_MINOR);
+	} else if (entry->nondefault) {
+		out_text(out, "reason", "it is marked nondefault");
+		out_text(out, "cure", "write default if programs should use it");
+	} else if (best) {
+		out_text(out, "reason",
+			 "another entry of this name, u%u.%u %s, is what programs get that ask for "
+			 "DAT %u.%u without thread safety",
+			 best->dapl_version_major, best->dapl_version_minor,
+			 best->is_thread_safe ? "threadsafe" : "nonthreadsafe", DAT_VERSION_MAJOR,
+			 DAT_VERSION_MINOR);
+		out_text(out, "cure", "remove that one if programs should get this");
+	} else {
+		out_text(out, "reason",
+			 "it is for programs of DAT %u.%u; those of DAT %u.%u pass it over", major,
+			 minor, DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
+		out_text(out, "cure", "add an entry with u%u.%u for programs of DAT %u.%u",
+			 DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_VERSION_MAJOR,
+			 DAT_VERSION_MINOR);
 	}
-	if (is_open)
-		ia_close(ia);
 }
 
-static void report_entry(struct out *out, const struct entry *entry, bool try)
-{
-	void *dl;
+/* ---- entries that they do get ---- */
 
+static bool same_file(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
+static bool has_fallbacks(const struct entry *first)
+{
+	const struct entry *entry = first;
+
+	while ((entry = STAILQ_NEXT(entry, link)))
+		if (entry->first == first)
+			return true;
+	return false;
+}
+
+/* The first one whose library is behind the open IA. */
+static struct entry *server_of(struct entry *first)
+{
+	const char *file = first->attempt->opening.provider_file;
+	struct loading loading;
+	struct entry *entry;
+
+	if (!attempt_succeeded(first->attempt) || !has_fallbacks(first))
+		return first;
+	for (entry = first; entry; entry = STAILQ_NEXT(entry, link)) {
+		loading = (struct loading){ .library = entry->library };
+		if (entry->first != first)
+			continue;
+		loading_run(&loading);
+		if (loading.file[0] && same_file(loading.file, file))
+			return entry;
+	}
+	return first;
+}
+
+static void chain_try(const struct registry *registry, struct entry *first)
+{
+	if (first->attempt)
+		return;
+	first->attempt = must(calloc(1, sizeof(*first->attempt)));
+	first->attempt->dat_conf = registry->source;
+	first->attempt->library = first->library;
+	first->attempt->parameters = first->parameters;
+	attempt_run(first->attempt, first->info.ia_name, NULL);
+	first->server = server_of(first);
+}
+
+static void used_report(struct out *out, const struct attempt *attempt)
+{
+	const struct opening *opening = &attempt->opening;
+
+	if (attempt_succeeded(attempt))
+		out_text(out, "library_file", "%s", opening->provider_file);
+	else if (attempt->loading.file[0])
+		out_text(out, "library_file", "%s", attempt->loading.file);
+	attempt_report(out, attempt);
+	if (attempt_succeeded(attempt)) {
+		out_text(out, "device", "%s", opening->device);
+		out_text(out, "address", "%s", opening->address);
+	}
+	attempt_report_messages(out, attempt);
+}
+
+/* A fallback that is not needed, or an entry that fails while one of its fallbacks works. */
+static void spare_report(struct out *out, const struct registry *registry,
+			 const struct entry *entry)
+{
+	struct loading loading = { .library = entry->library };
+	const struct entry *above = entry->first;
+
+	loading_run(&loading);
+	if (loading.file[0])
+		out_text(out, "library_file", "%s", loading.file);
+	while (above != entry && above != entry->first->server)
+		above = STAILQ_NEXT(above, link);
+	if (loading.error[0])
+		loading_report(out, registry->source, &loading);
+	else if (above != entry)
+		out_text(out, "reason", "an entry above it serves the name");
+	else {
+		out_text(out, "reason", "its library does not register the name");
+		out_text(out, "cure", "look at what %s prints with DAPL_DBG_TYPE=0xff",
+			 entry->library);
+	}
+}
+
+static void entry_report(struct out *out, const struct registry *registry, struct entry *entry,
+			 bool try)
+{
+	bool used = entry->chosen && entry == entry->first;
+
+	if (entry->chosen && try) {
+		chain_try(registry, entry->first);
+		used = entry == entry->first->server;
+	}
 	out_item(out, "name", entry->info.ia_name);
 	out_text(out, "version", "%u.%u", entry->info.dapl_version_major,
 		 entry->info.dapl_version_minor);
 	out_bool(out, "thread_safe", entry->info.is_thread_safe == DAT_TRUE);
-	out_bool(out, "fallback", !entry->first);
+	out_bool(out, "fallback", entry != entry->first);
+	out_bool(out, "used", used);
 	out_text(out, "parameters", "%s", entry->parameters);
 	out_text(out, "library", "%s", entry->library);
-	if (try) {
-		dl = report_library(out, entry->library);
-		if (entry->first)
-			report_opening(out, &entry->info);
-		if (dl)
-			dlclose(dl);
-	}
+	if (!entry->chosen)
+		unused_report(out, registry, entry);
+	else if (try && used)
+		used_report(out, entry->first->attempt);
+	else if (try)
+		spare_report(out, registry, entry);
 	out_item_end(out);
 }
 
-void registry_report(struct out *out, bool try)
+/* The libdat2 that this program has: others find theirs in the same way, unless they have a path of their own. */
+static void libdat2_report(struct out *out)
 {
-	const struct entry *entry;
-	struct registry registry;
+	DAT_RETURN(*function)
+	(const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *, DAT_IA_HANDLE *, DAT_UINT32, DAT_UINT32,
+	 DAT_BOOLEAN) = dat_ia_openv;
+	char file[PATH_MAX];
+	void *code;
 
-	registry_read(&registry);
-	out_text(out, "dat_conf", "%s", registry.source);
-	out_list(out, "entries");
-	STAILQ_FOREACH(entry, &registry.entries, link)
-		report_entry(out, entry, try);
-	out_list_end(out);
-	registry_free(&registry);
+	memcpy(&code, &function, sizeof(code));
+	if (file_of_code(code, file))
+		out_text(out, "libdat2", "%s", file);
 }
 
-void registry_report_ias(struct out *out)
+void registry_report(struct out *out, const struct registry *registry, bool try)
 {
-	const struct entry *entry;
-	struct registry registry;
+	struct entry *entry;
 
-	registry_read(&registry);
-	STAILQ_FOREACH(entry, &registry.entries, link)
-		if (entry->first)
-			ia_report(out, &entry->info);
-	registry_free(&registry);
+	out_text(out, "dat_conf", "%s",
+		 registry->source[0] || out->json ? registry->source : "none that can be read");
+	libdat2_report(out);
+	out_list(out, "entries");
+	STAILQ_FOREACH(entry, &registry->entries, link)
+		entry_report(out, registry, entry, try);
+	out_list_end(out);
+}
+
+/* Names that several entries have are opened once. */
+void registry_report_ias(struct out *out, const struct registry *registry)
+{
+	const struct entry *entry, *other;
+
+	STAILQ_FOREACH(entry, &registry->entries, link) {
+		if (is_passed_over(entry))
+			continue;
+		STAILQ_FOREACH(other, &registry->entries, link)
+			if (!is_passed_over(other) &&
+			    !strcmp(other->info.ia_name, entry->info.ia_name))
+				break;
+		if (other == entry)
+			ia_report(out, registry, entry->info.ia_name);
+	}
 }

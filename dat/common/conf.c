@@ -111,10 +111,7 @@ static bool scan_keyword(const char *field, const char *yes, const char *no, boo
 	return *value || !strcmp(field, no);
 }
 
-/*
- * True for a record to keep; kernel records and those that are not the default are checked like the
- * others.
- */
+/* True for a good record. Those for the kernel and those that are not the default are checked like the others. */
 static bool check_fields(struct line *line, struct conf_record *record)
 {
 	DAT_PROVIDER_INFO *info = &record->info;
@@ -142,7 +139,9 @@ static bool check_fields(struct line *line, struct conf_record *record)
 	info->is_thread_safe = is_safe ? DAT_TRUE : DAT_FALSE;
 	record->lib_path = field[4];
 	record->ia_params = field[6];
-	return is_user && is_default;
+	record->for_kernel = !is_user;
+	record->nondefault = !is_default;
+	return true;
 }
 
 static void parse_line(struct line *line, const struct conf_sink *sink)
@@ -155,8 +154,12 @@ static void parse_line(struct line *line, const struct conf_sink *sink)
 		complain(line, line->count, "missing");
 		return;
 	}
-	if (check_fields(line, &record))
+	if (!check_fields(line, &record))
+		return;
+	if (!record.for_kernel && !record.nondefault)
 		sink->keep(sink->arg, &record);
+	else if (sink->pass)
+		sink->pass(sink->arg, &record);
 }
 
 void conf_parse(char *text, size_t len, const char *source, const struct conf_sink *sink)

@@ -64,16 +64,19 @@ bool turn_take_locked(struct turn *turn); /* waits; false: this thread has it al
 void turn_give_locked(struct turn *turn);
 bool turn_is_mine_locked(const struct turn *turn);
 
-/* conf.c: one kept record of dat.conf; the strings live until the sink returns. */
+/* conf.c: one record of dat.conf; the strings live until the sink returns. */
 struct conf_record {
 	DAT_PROVIDER_INFO info;
 	const char *lib_path;
 	const char *ia_params;
+	bool for_kernel, nondefault; /* of a record that is not for programs */
 };
 
 struct conf_sink {
 	void (*keep)(void *arg, const struct conf_record *record);
-	void (*opened)(void *arg, const char *source); /* may be NULL; before the first record */
+	void (*pass)(void *arg,
+		     const struct conf_record *record); /* may be NULL; not for programs */
+	void (*opened)(void *arg, const char *source);	/* may be NULL; before the first record */
 	void *arg;
 };
 

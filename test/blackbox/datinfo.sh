@@ -23,6 +23,7 @@ json() {
 		import json, sys
 		j = json.load(open(sys.argv[1]))
 		entry = {e["name"]: e for e in j.get("entries", [])}
+		of = lambda name: [e for e in j["entries"] if e["name"] == name]
 		ia = {e["name"]: e for e in j.get("ias", [])}
 		setting = {e["name"]: e for e in j.get("settings", [])}
 		wrong = [x for x in sys.argv[2:] if not eval(x)]
@@ -33,38 +34,115 @@ json() {
 
 # --- entries ---
 
+# Provider libraries with a fault each.
+mkdir "$tmp/so"
+fault() {
+	printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\nvoid dat_provider_init(void) { %s; }\n' "$2" |
+		$CC -shared -fPIC -o "$tmp/so/$1.so" -x c - || fail "no compiler for $1.so"
+}
+fault crash 'puts("on the way"); fflush(stdout); abort()'
+fault leave 'exit(3)'
+fault sleep 'raise(SIGALRM)'
+fault idle 'fputs("no device today\n", stderr)'
+$CC -shared -fPIC -o "$tmp/so/needed.so" -Wl,-soname,needed.so -x c /dev/null
+$CC -shared -fPIC -Wl,--no-as-needed -o "$tmp/so/needs.so" -x c /dev/null -x none "$tmp/so/needed.so"
+rm "$tmp/so/needed.so"
+soft=$BUILD/lib/libdaplsoft.so.2
+
 cat >"$tmp/dat.conf" <<END
-good     u2.0 nonthreadsafe default $BUILD/lib/libdaplsoft.so.2 dapl.2.0 "soft0 1" ""
+good     u2.0 nonthreadsafe default $soft dapl.2.0 "soft0 1" ""
 absent   u2.0 nonthreadsafe default $tmp/absent.so dapl.2.0 "" ""
 no-init  u2.0 nonthreadsafe default libc.so.6 dapl.2.0 "a \\"b\\" \\\\" ""
 broken   u2.0
 two      u2.0 nonthreadsafe default $tmp/absent.so dapl.2.0 "first" ""
-two      u2.0 nonthreadsafe default $BUILD/lib/libdaplsoft.so.2 dapl.2.0 "soft0 1" ""
-other    u1.2 threadsafe default $BUILD/lib/libdaplsoft.so.2 dapl.2.0 "nowhere 1" ""
+two      u2.0 nonthreadsafe default $soft dapl.2.0 "soft0 1" ""
+two      u2.0 nonthreadsafe default $soft dapl.2.0 "nowhere 1" ""
+other    u1.2 threadsafe default $soft dapl.2.0 "nowhere 1" ""
+old      u1.2 nonthreadsafe default $soft dapl.1.2 "soft0 1" ""
+safe     u2.0 threadsafe default $soft dapl.2.0 "soft0 1" ""
+good     u2.0 threadsafe default $soft dapl.2.0 "soft0 1" ""
+kernel   k2.0 nonthreadsafe default $soft dapl.2.0 "soft0 1" ""
+spare    u2.0 nonthreadsafe nondefault $soft dapl.2.0 "soft0 1" ""
+port     u2.0 nonthreadsafe default $soft dapl.2.0 "soft0 2" ""
+nowhere  u2.0 nonthreadsafe default $soft dapl.2.0 "no.such.name.invalid 0" ""
+crash    u2.0 nonthreadsafe default $tmp/so/crash.so dapl.2.0 "" ""
+leave    u2.0 nonthreadsafe default $tmp/so/leave.so dapl.2.0 "" ""
+sleep    u2.0 nonthreadsafe default $tmp/so/sleep.so dapl.2.0 "" ""
+idle     u2.0 nonthreadsafe default $tmp/so/idle.so dapl.2.0 "" ""
+idler    u2.0 nonthreadsafe default $tmp/so/idle.so dapl.2.0 "" ""
+idler    u2.0 nonthreadsafe default $soft dapl.2.0 "soft0 1" ""
+needs    u2.0 nonthreadsafe default $tmp/so/needs.so dapl.2.0 "" ""
+mlx4     u2.0 nonthreadsafe default libdaplomcm.so.2 dapl.2.0 "mlx4_0 1" ""
 END
 printf 'odd\001\377\342\202\254 u2.0 nonthreadsafe default lib dapl.2.0 "" ""\n' >>"$tmp/dat.conf"
 export DAT_OVERRIDE="$tmp/dat.conf"
 
 run 0 -j
-json 'j["dat_conf"] == "'"$tmp"'/dat.conf"' \
-	'[e["name"] for e in j["entries"]] == ["good", "absent", "no-init", "two", "two", "other", "odd\1\ufffd\u20ac"]' \
-	'entry["good"]["status"] == "DAT_SUCCESS" and entry["good"]["device"] == "soft0"' \
-	'entry["good"]["library_file"].endswith("/libdaplsoft.so.2") and "library_error" not in entry["good"]' \
-	'entry["good"]["address"] == "127.0.0.1"' \
-	'"No such file" in entry["absent"]["library_error"] and "library_file" not in entry["absent"]' \
+json 'j["dat_conf"] == "'"$tmp"'/dat.conf" and j["libdat2"].endswith("/libdat2.so.2")' \
+	'[e["name"] for e in j["entries"]] == "good absent no-init two two two other old safe good kernel spare port \
+		nowhere crash leave sleep idle idler idler needs mlx4".split() + ["odd\1\ufffd\u20ac"]' \
+	'all(set(e) >= {"reason", "cure"} for e in j["entries"] if e["used"] and e["status"] != "DAT_SUCCESS")' \
+	'not any("cure" in e for e in j["entries"] if e.get("status") == "DAT_SUCCESS")'
+# What programs get.
+json '[e["status"] for e in of("good")if e["used"]] == ["DAT_SUCCESS"] and of("good")[0]["device"] == "soft0"' \
+	'of("good")[0]["library_file"].endswith("/libdaplsoft.so.2") and of("good")[0]["address"] == "127.0.0.1"' \
+	'of("good")[1]["used"] == False and "u2.0 nonthreadsafe" in of("good")[1]["reason"]' \
+	'entry["safe"]["used"] and entry["safe"]["status"] == "DAT_SUCCESS"' \
+	'[e["used"] for e in of("two")] == [False, True, False] and [e["fallback"] for e in of("two")] == [False, True, True]' \
+	'of("two")[1]["status"] == "DAT_SUCCESS" and "No such file" in of("two")[0]["reason"]' \
+	'"status" not in of("two")[2] and "above" in of("two")[2]["reason"]' \
+	'[e["used"] for e in of("idler")] == [False, True] and "does not register" in of("idler")[0]["reason"]'
+# What they do not get: of DAT 1.2, for the kernel, not the default.
+json 'not entry["other"]["used"] and entry["other"]["version"] == "1.2" and entry["other"]["thread_safe"]' \
+	'not entry["old"]["used"] and "status" not in entry["old"] and "DAT 1.2" in entry["old"]["reason"]' \
+	'not entry["kernel"]["used"] and "kernel" in entry["kernel"]["reason"]' \
+	'not entry["spare"]["used"] and "nondefault" in entry["spare"]["reason"]'
+# Why an entry fails, and what to do.
+json '"No such file" in entry["absent"]["reason"] and "library_file" not in entry["absent"]' \
 	'(entry["absent"]["status"], entry["absent"]["detail"]) == ("DAT_PROVIDER_NOT_FOUND", "DAT_NAME_NOT_REGISTERED")' \
-	'"dat_provider_init" in entry["no-init"]["library_error"] and entry["no-init"]["status"] != "DAT_SUCCESS"' \
+	'"correct the path" in entry["absent"]["cure"] and "'"$tmp"'/dat.conf" in entry["absent"]["cure"]' \
+	'"dat_provider_init" in entry["no-init"]["reason"] and "libdaplofa.so.2" in entry["no-init"]["cure"]' \
 	'entry["no-init"]["parameters"] == "a \"b\" \\"' \
-	'[(e["fallback"], "status" in e) for e in j["entries"] if e["name"] == "two"] == [(False, True), (True, False)]' \
-	'j["entries"][3]["name"] == "two" and j["entries"][3]["status"] == "DAT_SUCCESS"' \
-	'entry["other"]["version"] == "1.2" and entry["other"]["thread_safe"] and entry["other"]["status"] != "DAT_SUCCESS"'
+	'entry["port"]["reason"] == "soft0 has no port 2: its only port is 1" and "soft0 1" in entry["port"]["cure"]' \
+	'entry["port"]["status"] == "DAT_INVALID_ADDRESS" and "messages" not in entry["port"]' \
+	'"no.such.name.invalid" in entry["nowhere"]["reason"]' \
+	'entry["crash"]["status"] == "none" and "crash" in entry["crash"]["reason"]' \
+	'entry["crash"]["messages"] == ["on the way"]' \
+	'"end the process" in entry["leave"]["reason"] and "60 seconds" in entry["sleep"]["reason"]' \
+	'"did not register" in entry["idle"]["reason"] and entry["idle"]["messages"] == ["no device today"]' \
+	'"needed.so" in entry["needs"]["reason"] and "install the package with needed.so" in entry["needs"]["cure"]' \
+	'"dat_ofed(7)" in entry["mlx4"]["cure"]'
 [ "$(grep -c 'dat.conf:4: field 3: missing' "$tmp/err")" -eq 1 ] || fail 'a bad record is not told once'
+[ "$(grep -c '' "$tmp/err")" -eq 1 ] || fail 'the libraries write past the report'
 
 # The same to read: the file, what loads, and why another one does not.
 run 0
-for words in "$tmp/dat.conf" 'libdaplsoft.so.2' 'No such file' 'dat_provider_init' '127.0.0.1'; do
+for words in "$tmp/dat.conf" 'libdaplsoft.so.2' 'No such file' 'dat_provider_init' '127.0.0.1' 'on the way'; do
 	grep -qF "$words" "$tmp/out" || fail "the text does not say $words"
 done
+
+# A library that only datinfo's own search path has: programs do not find it, although datinfo would.
+mkdir "$tmp/bin" "$tmp/lib"
+cp "$datinfo" "$tmp/bin" && cp "$BUILD/lib/libdat2.so.2" "$tmp/lib" && cp "$soft" "$tmp/lib/libdapl-hidden.so"
+cp "$tmp/dat.conf" "$tmp/usual.conf"
+cat >"$tmp/dat.conf" <<END
+hidden u2.0 nonthreadsafe default libdapl-hidden.so dapl.2.0 "soft0 1" ""
+first  u2.0 nonthreadsafe default $tmp/lib/libdapl-hidden.so dapl.2.0 "soft0 1" ""
+again  u2.0 nonthreadsafe default libdapl-hidden.so dapl.2.0 "soft0 1" ""
+END
+env -u LD_LIBRARY_PATH "$tmp/bin/datinfo" -j >"$tmp/out" || fail 'datinfo does not run elsewhere'
+json 'j["libdat2"] == "'"$tmp"'/lib/libdat2.so.2"' \
+	'entry["first"]["status"] == "DAT_SUCCESS"' \
+	'entry["hidden"]["status"] == entry["again"]["status"] == "DAT_PROVIDER_NOT_FOUND"' \
+	'"cannot open shared object file" in entry["hidden"]["reason"] and "ldconfig" in entry["hidden"]["cure"]'
+env -u LD_LIBRARY_PATH "$tmp/bin/datinfo" hidden >"$tmp/out" 2>/dev/null && fail 'datinfo opens what programs cannot'
+mv "$tmp/usual.conf" "$tmp/dat.conf"
+
+# Diagnostics that go elsewhere are shown all the same.
+export DAT_DBG_TYPE=0 DAT_DBG_DEST=2 DAPL_DBG_TYPE=0 DAPL_DBG_DEST=2
+run 0 -j
+json '"has no port 2" in entry["port"]["reason"] and "did not register" in entry["idle"]["reason"]'
+unset DAT_DBG_TYPE DAT_DBG_DEST DAPL_DBG_TYPE DAPL_DBG_DEST
 
 # Each long option is the short one.
 alike() {
@@ -87,17 +165,19 @@ for override in "$DAT_OVERRIDE" "$BUILD/dat.conf" "$tmp/absent" "$tmp" none; do
 	run 0 -jn
 	json '"status" not in str(j) and "library_file" not in str(j)'
 	cp "$tmp/out" "$tmp/list"
-	DAT_DBG_TYPE=4 DAT_DBG_DEST=1 "$datinfo" no-such-name >"$tmp/libdat2" 2>/dev/null
+	DAT_DBG_TYPE=5 "$datinfo" -j no-such-name >"$tmp/libdat2" 2>/dev/null
 	python3 - "$tmp/list" "$tmp/libdat2" <<-'END' || fail "not what libdat2 reads with DAT_OVERRIDE=$override"
 		import json, re, sys
 		j = json.load(open(sys.argv[1]))
-		log = open(sys.argv[2], errors="replace").read()
+		ia = json.load(open(sys.argv[2]))["ias"][0]
+		log = "".join(line + "\n" for line in ia.get("messages", []) + ["libdat2: " + ia["reason"]])
 		files = re.findall("^libdat2: reading (.*)$", log, re.M)
 		names = re.findall(r"^libdat2: (.*?) \d+\.\d+ (?:non)?threadsafe: ", log, re.M)
 		files = ["(built-in dat.conf)"] if "using the built-in entries" in log else files
 		printable = lambda name: re.sub("[^ -~]", "", name)
 		sys.exit(not (files == [j["dat_conf"]] * len(files) and bool(files) == bool(j["dat_conf"]) and
-			      [printable(n) for n in names] == [printable(e["name"]) for e in j["entries"]]))
+			      [printable(n) for n in names] == [printable(e["name"]) for e in j["entries"]
+				if "for the kernel" not in e.get("reason", "") and "nondefault" not in e.get("reason", "")]))
 	END
 done
 
@@ -128,11 +208,14 @@ for line in '^good$' '^        adapter_name: *soft0$' '^            DAT_IB_DEVIC
 	grep -q "$line" "$tmp/out" || fail "no line like $line"
 done
 run 0 two
-grep -q absent.so "$tmp/err" || fail 'libdat2 does not tell why the first library is not used'
+grep -q absent.so "$tmp/out" || fail 'libdat2 does not tell why the first library is not used'
 run 0 -aj
-json 'len(j["ias"]) == 6 and ia["good"]["ia"] and ia["two"]["ia"] and "ia" not in ia["absent"]'
-run 1 -j good absent no-such-name
-json '[e["status"] for e in j["ias"]] == ["DAT_SUCCESS", "DAT_PROVIDER_NOT_FOUND", "DAT_PROVIDER_NOT_FOUND"]'
+json 'len(j["ias"]) == len(ia) == 17 and ia["good"]["ia"] and ia["two"]["ia"] and "ia" not in ia["absent"]' \
+	'"crash" in ia["crash"]["reason"] and "has it for DAT 1.2" in ia["old"]["reason"]'
+run 1 -j good absent no-such-name old
+json '[e["status"] for e in j["ias"]] == ["DAT_SUCCESS"] + ["DAT_PROVIDER_NOT_FOUND"] * 3' \
+	'ia["old"]["detail"] == "DAT_MAJOR_NOT_FOUND" and "u2.0" in ia["old"]["cure"]' \
+	'"'"$tmp"'/dat.conf has good, absent, " in ia["no-such-name"]["reason"] and ia["no-such-name"]["cure"]'
 run 1 "$(printf '%256s' x)"
 for arguments in '-x' '-n good' '-a good' '-an' '-s a b'; do
 	# shellcheck disable=SC2086
@@ -169,6 +252,6 @@ grep -q "^spin_us  *5  *DAPL_SPIN_US  *$DAPL_CONF:4\$" "$tmp/out" || fail 'no li
 
 # The provider reads the same file: it tells the same of it, once.
 run 0 good
-[ "$(grep -c "$DAPL_CONF:3: rnr_retry: 9 is not" "$tmp/err")" -eq 1 ] || fail 'the provider does not read dapl.conf'
+[ "$(grep -c "$DAPL_CONF:3: rnr_retry: 9 is not" "$tmp/out")" -eq 1 ] || fail 'the provider does not read dapl.conf'
 
 echo "entries, attributes, settings; JSON read by $(python3 --version 2>&1)"
