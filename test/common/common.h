@@ -24,6 +24,9 @@ const char *dat_text(DAT_RETURN ret, char text[128]);
 const char *event_name(DAT_EVENT_NUMBER number);
 const char *dto_status_name(DAT_DTO_COMPLETION_STATUS status);
 
+/* hint.c: after an IA did not open, what to try; `option` is the one of the program that names an IA */
+void open_hint(const char *name, const char *option);
+
 /* address.c */
 const char *address_text(const struct sockaddr *sa, char text[ADDRESS_TEXT]);
 bool address_resolve(const char *host, int family, struct sockaddr_storage *found);

@@ -137,6 +137,7 @@ bool client_run(const struct options *opt)
 				&c.ia),
 		    "dat_ia_open")) {
 		complain("DT_cs_Client: Could not open %s", opt->device);
+		open_hint(opt->device, "-D");
 		return false;
 	}
 	passed = ia_show(&c) && control_create(&c.control, c.ia, CLIENT_EVENTS, false) &&

@@ -83,6 +83,7 @@ bool transaction_ops_parse(int count, char **words, struct transaction *t);
 bool performance_op_parse(int count, char **words, struct performance *p);
 char **script_words(const char *path, const char *program, int *count);
 void usage_show(void);
+void usage_show_all(void);
 void usage_show_test(enum test_type type);
 
 /* client.c, server.c, limit.c, functional.c: whether everything passed */

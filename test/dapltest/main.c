@@ -2,6 +2,7 @@
 /* dapltest: a server and its clients try out, time and exhaust what DAT offers. */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "dapltest.h"
 
@@ -20,6 +21,10 @@ int main(int argc, char **argv)
 	static struct options opt;
 	bool passed;
 
+	if (argc == 2 && !strcmp(argv[1], "--help")) {
+		usage_show_all();
+		return EXIT_SUCCESS;
+	}
 	if (!options_parse(argc, argv, &opt)) {
 		complain("Command line syntax error");
 		return EXIT_FAILURE;

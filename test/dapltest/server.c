@@ -136,6 +136,7 @@ bool server_run(const struct options *opt)
 				&s.ia),
 		    "dat_ia_open")) {
 		complain("DT_cs_Server: Could not open %s", opt->device);
+		open_hint(opt->device, "-D");
 		return false;
 	}
 	ok = server_listen(&s) && server_loop(&s);

@@ -50,26 +50,37 @@ static const char quit[] = "Quit: dapltest -T Q -s server [options]\n"
 
 static const char server[] = "Server: dapltest [-T S [options]]\n";
 
+static const char *const texts[] = {
+	[TEST_SERVER] = server,
+	[TEST_TRANSACTION] = transaction,
+	[TEST_PERFORMANCE] = performance,
+	[TEST_LIMIT] = limit,
+	[TEST_QUIT] = quit,
+	[TEST_FUNCTIONAL] = functional,
+};
+
 void usage_show(void)
 {
-	printf("dapltest -T test [options]\n"
-	       "dapltest -f script\n"
+	printf("usage: dapltest -T test [options]\n"
+	       "       dapltest -f script\n"
 	       "  S server, T transaction, P performance, L limit, F functional, Q quit\n");
 	printf("dapltest alone is a server.\nOptions of all tests:\n%s", common);
 	fflush(stdout);
 }
 
+void usage_show_all(void)
+{
+	size_t i;
+
+	usage_show();
+	printf("  --help        this text, if it stands alone\n");
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		printf("\n%s", texts[i]);
+	fflush(stdout);
+}
+
 void usage_show_test(enum test_type type)
 {
-	static const char *const texts[] = {
-		[TEST_SERVER] = server,
-		[TEST_TRANSACTION] = transaction,
-		[TEST_PERFORMANCE] = performance,
-		[TEST_LIMIT] = limit,
-		[TEST_QUIT] = quit,
-		[TEST_FUNCTIONAL] = functional,
-	};
-
 	printf("%s%s", texts[type], common);
 	fflush(stdout);
 }

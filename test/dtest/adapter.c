@@ -107,8 +107,10 @@ bool adapter_open(struct adapter *a, uint64_t qual)
 
 	watchdog_set(adapter_limit(a, PART_SECONDS));
 	if (!adapter_did(a, CALL_OPEN, start, dat_ia_open(a->provider, 8, &async, &ia),
-			 "dat_ia_open"))
+			 "dat_ia_open")) {
+		open_hint(a->provider, "-P");
 		return false;
+	}
 	a->ia = ia;
 	a->async_evd = async;
 	if (!adapter_query(a, qual))

@@ -15,6 +15,7 @@ enum {
 
 /* option.c: a command line that is wrong ends the program with its usage. */
 void option_usage(const char *usage) __attribute__((noreturn));
+void option_help(const char *usage) __attribute__((noreturn)); /* was asked for: a success */
 long long option_number(const char *text, long long least, long long most, const char *usage);
 double option_seconds(const char *text, const char *usage);
 const char *option_provider(const char *text, const char *usage);

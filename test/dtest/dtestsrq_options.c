@@ -6,7 +6,7 @@
 
 #include "dtestsrq.h"
 
-enum { OPT_TIMEOUT = 256 };
+enum { OPT_TIMEOUT = 256, OPT_HELP };
 
 static const char usage_text[] =
 	"usage: dtestsrq [-s] [options]         server\n"
@@ -26,7 +26,8 @@ static const char usage_text[] =
 	"  -p PORT       connection qualifier (default 45248)\n"
 	"  -q QPN -l LID client: server of a provider that is addressed like this\n"
 	"  -v            show more\n"
-	"  --timeout S   longest single wait in seconds\n";
+	"  --timeout S   longest single wait in seconds\n"
+	"  --help        this text\n";
 
 static void option_take(struct srq_options *opt, int letter, const char *arg)
 {
@@ -45,6 +46,7 @@ static void option_take(struct srq_options *opt, int letter, const char *arg)
 	case 'l': opt->lid = (uint32_t)option_number(arg, 1, UINT16_MAX, usage_text); break;
 	case 'v': opt->verbose = true; break;
 	case OPT_TIMEOUT: opt->limit = option_seconds(arg, usage_text); break;
+	case OPT_HELP: option_help(usage_text);
 	default: option_usage(usage_text);
 	}
 }
@@ -53,6 +55,7 @@ void srq_options_parse(int argc, char **argv, struct srq_options *opt)
 {
 	static const struct option longs[] = {
 		{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+		{ "help", no_argument, NULL, OPT_HELP },
 		{ NULL, 0, NULL, 0 },
 	};
 	int letter;

@@ -6,7 +6,7 @@
 
 #include "dtestx.h"
 
-enum { OPT_TIMEOUT = 256 };
+enum { OPT_TIMEOUT = 256, OPT_HELP };
 
 static const char usage_text[] =
 	"usage: dtestx [-s] [options]          server\n"
@@ -29,7 +29,8 @@ static const char usage_text[] =
 	"  -q            only query the provider\n"
 	"  -v            show more\n"
 	"  -N            no TCP side channel\n"
-	"  --timeout S   longest single wait in seconds\n";
+	"  --timeout S   longest single wait in seconds\n"
+	"  --help        this text\n";
 
 static void option_take(struct x_options *opt, int letter, const char *arg)
 {
@@ -53,6 +54,7 @@ static void option_take(struct x_options *opt, int letter, const char *arg)
 	case 'v': opt->verbose = true; break;
 	case 'N': opt->channel = false; break;
 	case OPT_TIMEOUT: opt->limit = option_seconds(arg, usage_text); break;
+	case OPT_HELP: option_help(usage_text);
 	default: option_usage(usage_text);
 	}
 }
@@ -61,6 +63,7 @@ void x_options_parse(int argc, char **argv, struct x_options *opt)
 {
 	static const struct option longs[] = {
 		{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+		{ "help", no_argument, NULL, OPT_HELP },
 		{ NULL, 0, NULL, 0 },
 	};
 	int letter;

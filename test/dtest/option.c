@@ -15,6 +15,12 @@ void option_usage(const char *usage)
 	exit(EXIT_BAD_OPTION);
 }
 
+void option_help(const char *usage)
+{
+	fputs(usage, stdout);
+	exit(EXIT_SUCCESS);
+}
+
 long long option_number(const char *text, long long least, long long most, const char *usage)
 {
 	char *end;

@@ -9,7 +9,7 @@
 
 #include "dtest.h"
 
-enum { OPT_CPU = 256, OPT_TIMEOUT, OPT_ROUNDS, OPT_QUAL, OPT_CHANNEL };
+enum { OPT_CPU = 256, OPT_TIMEOUT, OPT_ROUNDS, OPT_QUAL, OPT_CHANNEL, OPT_HELP };
 
 static const char usage_text[] =
 	"usage: dtest [-s] [options]           server\n"
@@ -35,12 +35,13 @@ static const char usage_text[] =
 	"  -t            show how long each kind of call took\n"
 	"  -v            show more\n"
 	"  -N            no TCP side channel\n"
-	"  -U            this text\n"
+	"  -U            this text, and an exit status of 244\n"
 	"  --rounds N    messages sent each way (default 100)\n"
 	"  --cpu N       run on processor N\n"
 	"  --timeout S   longest single wait in seconds\n"
 	"  --qual N      connection qualifier (default 45248)\n"
-	"  --channel N   TCP port of the side channel (default 15828)\n";
+	"  --channel N   TCP port of the side channel (default 15828)\n"
+	"  --help        this text\n";
 
 static void usage(void)
 {
@@ -115,6 +116,7 @@ static void option_flag(struct options *opt, int letter)
 	case 't': opt->times = true; break;
 	case 'v': opt->verbose = true; break;
 	case 'N': opt->channel = false; break;
+	case OPT_HELP: fputs(usage_text, stdout); exit(EXIT_SUCCESS);
 	default: usage();
 	}
 }
@@ -166,6 +168,7 @@ void options_parse(int argc, char **argv, struct options *opt)
 		{ "rounds", required_argument, NULL, OPT_ROUNDS },
 		{ "qual", required_argument, NULL, OPT_QUAL },
 		{ "channel", required_argument, NULL, OPT_CHANNEL },
+		{ "help", no_argument, NULL, OPT_HELP },
 		{ NULL, 0, NULL, 0 },
 	};
 	int letter;

@@ -75,8 +75,10 @@ static bool ia_open(struct session *s)
 	DAT_IA_HANDLE ia;
 
 	watchdog_set(session_limit(s, 0));
-	if (!did(s, TIME_OPEN, start, dat_ia_open(s->provider, 8, &async, &ia), "dat_ia_open"))
+	if (!did(s, TIME_OPEN, start, dat_ia_open(s->provider, 8, &async, &ia), "dat_ia_open")) {
+		open_hint(s->provider, "-P");
 		return false;
+	}
 	s->ia = ia;
 	s->async_evd = async;
 	return ia_query(s);
