@@ -73,7 +73,7 @@ confs := $(B)/dat.conf
 # The one on libevent where that is.
 examples := $(addprefix $(B)/examples/,echo_client echo_epoll $(if $(wildcard /usr/include/event2/event.h),echo_libevent))
 
-.PHONY: all demo run-demo clean FORCE
+.PHONY: all demo run-demo clean values FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -95,6 +95,9 @@ $(B)/gen/verbs_have.h: tools/verbs-probe util/platform.h $(B)/flags
 	$(Q)$(CC) -fsyntax-only -x c util/platform.h
 	$(call say,PROBE,$@)
 	$(Q)tools/verbs-probe $(CC) $(cppflags) $(CPPFLAGS) $(CFLAGS) > $@
+
+# Files that hold a value, for tools/progress.
+values: $(addprefix $(B)/,flags folder libdir)
 
 $(if $(COV),$(dat_o) $(dapl_o)): private cflags += --coverage -fprofile-update=atomic
 $(call objs,$(unguarded)): private guard := -fno-stack-protector

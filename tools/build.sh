@@ -18,5 +18,5 @@ build_folder() {
 build() {
 	target=$1
 	shift
-	flock "$B/.lock" make -s -j "$(nproc)" "$target" "$@" B="$B"
+	flock "$B/.lock" tools/progress -j "$(nproc)" "$target" "$@" B="$B"
 }

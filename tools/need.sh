@@ -17,7 +17,7 @@ installed() {
 need() {
 	missing=
 	if ! command -v dpkg-query >/dev/null 2>&1; then
-		echo "this is no Debian: make sure you have what these packages hold: $*" >&2
+		echo "this is not Debian: make sure that you have what these packages contain: $*" >&2
 		return 0
 	fi
 	for package; do
@@ -29,11 +29,11 @@ need() {
 		echo "apt-get update && apt-get install -y --no-install-recommends$missing" >&2
 		return 1
 	fi
-	echo "installing:$missing"
+	echo "installing:$missing (this takes a minute or two)"
 	log=$(mktemp) || return
-	# The lists may be there already; an update that fails is the installation's to report.
+	# The lists may be there already; if an update fails, the installation tells whether that matters.
 	apt-get update >"$log" 2>&1 || :
-	# Somebody else may be installing, and a mirror may fail once.
+	# Another program may be installing, and a mirror may fail once.
 	# shellcheck disable=SC2086
 	if ! DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 \
 			install -y --no-install-recommends $missing >>"$log" 2>&1; then
