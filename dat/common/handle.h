@@ -25,9 +25,9 @@ struct ia_slot *ia_retire(DAT_IA_HANDLE handle); /* waits for all users */
 void ia_revive(struct ia_slot *ia);		 /* the close failed */
 void ia_remove(struct ia_slot *ia);
 /*
- * The last providers that were found to have an IA with extensions: spares the search, and its lock,
- * to posts by extension and to operations that are called in signal handlers. All have a handler;
- * a free place holds what is no provider's address, nor NULL.
+ * The last providers of which an IA with extensions was opened, as long as one is open: spares the
+ * search, and its lock, to posts by extension and to operations that are called in signal handlers.
+ * All have a handler; a free place holds an address that is neither a provider's nor NULL.
  */
 #define IA_EXTENDED 16
 extern _Atomic(const DAT_PROVIDER *) ia_extended[IA_EXTENDED];

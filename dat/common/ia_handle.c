@@ -61,6 +61,44 @@ static uintptr_t free_index_locked(void)
 	return end;
 }
 
+/* The next live slot after *index, or NULL. */
+static struct ia_slot *next_live(uintptr_t *index)
+{
+	struct ia_slot *slot;
+
+	while ((slot = slot_at(++*index)))
+		if (slot_is_live(slot))
+			return slot;
+	return NULL;
+}
+
+/* From the first open on, so that an operation in a signal handler needs no lock. */
+static void extended_add_locked(const DAT_PROVIDER *provider)
+{
+	unsigned i;
+
+	if (ia_provider_is_known(provider))
+		return;
+	i = extended_next++ % IA_EXTENDED;
+	atomic_store_explicit(&ia_extended[i], provider, memory_order_relaxed);
+}
+
+/* Unless another open IA needs it. */
+static void extended_remove_locked(const struct ia_slot *gone)
+{
+	const struct ia_slot *slot;
+	uintptr_t index = 0;
+	unsigned i;
+
+	while ((slot = next_live(&index)))
+		if (slot != gone && slot->provider == gone->provider &&
+		    slot->extension != DAT_EXTENSION_NONE)
+			return;
+	for (i = 0; i < IA_EXTENDED; i++)
+		if (gone->provider == atomic_load_explicit(&ia_extended[i], memory_order_relaxed))
+			atomic_store_explicit(&ia_extended[i], NOBODY, memory_order_relaxed);
+}
+
 bool ia_insert(DAT_IA_HANDLE object, DAT_EXTENSION extension, const struct reg_hold *hold,
 	       DAT_IA_HANDLE *handle)
 {
@@ -77,6 +115,8 @@ bool ia_insert(DAT_IA_HANDLE object, DAT_EXTENSION extension, const struct reg_h
 		slot->object = object;
 		/* release: the fields above, to whoever finds the slot live */
 		atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
+		if (extension != DAT_EXTENSION_NONE && slot->provider->handle_extendedop_func)
+			extended_add_locked(slot->provider);
 		last = index;
 		*handle = (DAT_IA_HANDLE)index;
 	}
@@ -143,11 +183,7 @@ void ia_revive(struct ia_slot *ia)
 
 static void slot_clear_locked(struct ia_slot *slot)
 {
-	unsigned i;
-
-	for (i = 0; i < IA_EXTENDED; i++)
-		if (slot->provider == atomic_load_explicit(&ia_extended[i], memory_order_relaxed))
-			atomic_store_explicit(&ia_extended[i], NOBODY, memory_order_relaxed);
+	extended_remove_locked(slot);
 	slot->object = DAT_HANDLE_NULL;
 	atomic_store_explicit(&slot->state, 0, memory_order_release);
 }
@@ -157,17 +193,6 @@ void ia_remove(struct ia_slot *ia)
 	reg_lock();
 	slot_clear_locked(ia);
 	reg_unlock();
-}
-
-/* The next live slot after *index, or NULL. */
-static struct ia_slot *next_live(uintptr_t *index)
-{
-	struct ia_slot *slot;
-
-	while ((slot = slot_at(++*index)))
-		if (slot_is_live(slot))
-			return slot;
-	return NULL;
 }
 
 struct ia_slot *ia_acquire_named(const char *name)
@@ -187,18 +212,15 @@ bool ia_provider_extends(const DAT_PROVIDER *provider)
 {
 	struct ia_slot *slot;
 	uintptr_t index = 0;
-	unsigned i;
 
 	if (ia_provider_is_known(provider))
 		return true;
 	reg_lock();
-	while ((slot = next_live(&index))) {
-		if (slot->provider == provider && slot->extension != DAT_EXTENSION_NONE) {
-			i = extended_next++ % IA_EXTENDED;
-			atomic_store_explicit(&ia_extended[i], provider, memory_order_relaxed);
+	while ((slot = next_live(&index)))
+		if (slot->provider == provider && slot->extension != DAT_EXTENSION_NONE)
 			break;
-		}
-	}
+	if (slot)
+		extended_add_locked(provider);
 	reg_unlock();
 	return slot;
 }

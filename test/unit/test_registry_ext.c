@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* dat_extension_op: which provider gets an operation, and those that load and unload one. */
+#include "dat/common/reg.h"
 #include "test/unit/fake.h"
 
 struct fake_control fake;
@@ -78,6 +79,40 @@ static void dispatch(void)
 	fake_in_child(FAKE_CONF, child_dispatch);
 }
 
+/* As in a signal handler that interrupts a call of the registry: a second lock would never be given. */
+static DAT_RETURN ask_sum_locked(DAT_HANDLE handle)
+{
+	DAT_RETURN ret;
+	int sum = 0;
+
+	reg_lock();
+	ret = ask_sum(handle, &sum);
+	reg_unlock();
+	CU_ASSERT_EQUAL(sum, 42);
+	return ret;
+}
+
+static void child_no_lock(void)
+{
+	DAT_IA_HANDLE ia, other;
+	DAT_PZ_HANDLE pz;
+
+	fake.extension = DAT_EXTENSION_IB;
+	CU_ASSERT_EQUAL(fake_open("fake", &ia), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(dat_pz_create(ia, &pz), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(ask_sum_locked(pz), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake_open("fake", &other), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(dat_ia_close(other, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(ask_sum_locked(pz), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(dat_pz_free(pz), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+}
+
+static void no_lock(void)
+{
+	fake_in_child(FAKE_CONF, child_no_lock);
+}
+
 static void child_open_checks(void)
 {
 	char name[DAT_NAME_MAX_LENGTH + 1];
@@ -133,6 +168,7 @@ static void open_close(void)
 }
 
 static const struct unit_test tests[] = {
+	{ "an operation on an object needs no lock of the registry", no_lock },
 	{ "registry 9 rows 1, 2, 4: bad handles: INVALID_HANDLE1", bad_handles },
 	{ "registry 9 rows 6, 7: only of providers whose IA reports extensions", dispatch },
 	{ "registry 9.1 open operations: checks; a failure leaves nothing loaded", open_checks },
