@@ -45,7 +45,7 @@ shared_asan := $(if $(findstring address,$(SAN)),$(if $(findstring clang,$(CC)),
 ldflags := -pthread $(if $(COV),--coverage) $(if $(SAN),-fsanitize=$(SAN) $(shared_asan),-Wl$(comma)-z$(comma)defs) \
            -Wl,-z,relro -Wl,-z,now -Wl,--as-needed
 verbs  := -libverbs -lrdmacm
-config := -lconfig
+config := -lconfig -ldl
 
 objs    = $(patsubst %.c,$(B)/obj/%.o,$(1))
 dat_o  := $(call objs,$(wildcard dat/common/*.c) util/log.c util/text_file.c)

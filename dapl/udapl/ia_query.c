@@ -202,8 +202,7 @@ static void fill_provider(const struct dapl_ia *ia, DAT_PROVIDER_ATTR *out)
 				       (unsigned)DAT_COMPLETION_UNSIGNALLED_FLAG |
 				       (unsigned)DAT_COMPLETION_BARRIER_FENCE_FLAG |
 				       (unsigned)DAT_COMPLETION_EVD_THRESHOLD_FLAG);
-	/* OFED's registry finds the entry to release by this value (dat_ia_close), so it is the entry's. */
-	out->is_thread_safe = ia->thread_safe;
+	out->is_thread_safe = DAT_TRUE;
 	out->max_private_data_size = count(attr->max_private_connect);
 	out->ep_creator = DAT_PSP_CREATES_EP_IFASKED;
 	out->pz_support = DAT_PZ_UNIQUE;
@@ -222,6 +221,17 @@ static void fill_provider(const struct dapl_ia *ia, DAT_PROVIDER_ATTR *out)
 	out->ha_loadbalancing = DAT_HA_LB_NONE;
 	out->num_provider_specific_attr = ia->strings->count;
 	out->provider_specific_attr = ia->strings->named;
+}
+
+/*
+ * In dat_ia_close OFED's registry asks for the provider's attributes, with these very arguments, and finds the record to
+ * release by is_thread_safe among them; if the answer is not the record's, the close fails. Our registry does not ask.
+ */
+static bool is_for_the_record(const DAT_EVD_HANDLE *async_evd, const DAT_IA_ATTR *ia_attr,
+			      DAT_PROVIDER_ATTR_MASK provider_mask)
+{
+	return !provider_has_own_registry() && !async_evd && !ia_attr &&
+	       provider_mask == DAT_PROVIDER_FIELD_ALL;
 }
 
 DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
@@ -246,6 +256,8 @@ DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA
 		fill_ia(ia, ia_attr);
 	if (provider_mask)
 		fill_provider(ia, provider_attr);
+	if (is_for_the_record(async_evd, ia_attr, provider_mask))
+		provider_attr->is_thread_safe = ia->thread_safe;
 	if (async_evd) {
 		pthread_mutex_lock(&ia_all_lock);
 		*async_evd = ia->async_evd ? ia->async_evd : DAT_EVD_OUT_OF_SCOPE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The provider: its table, and the three symbols by which the registry knows it. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,12 @@ static struct name *name_withdraw(const char *text)
 		name->registered = false;
 	pthread_mutex_unlock(&names_lock);
 	return name;
+}
+
+bool provider_has_own_registry(void)
+{
+	/* Found among the libraries that this one is linked with; OFED's does not have it. */
+	return dlsym(RTLD_DEFAULT, "dat_registry_providers_related");
 }
 
 static void start(void)

@@ -16,6 +16,8 @@
  */
 const DAT_PROVIDER *provider_find(const char *name, const char **params, DAT_BOOLEAN *thread_safe);
 
+bool provider_has_own_registry(void); /* libdat2 is this project's, and not OFED's */
+
 /* IA */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *ia);

@@ -81,6 +81,21 @@ static void works_on_an_evd(void)
 	is("memory", DAT_WAIT_MEM(u.evd, &u.word, 1, 0, 100), DAT_TIMEOUT_EXPIRED);
 }
 
+/* Whatever the record in dat.conf says; OFED's registry asks for that when it closes the IA. */
+static void is_thread_safe(void)
+{
+	DAT_PROVIDER_ATTR attr = { .is_thread_safe = DAT_FALSE };
+	DAT_IA_ATTR ia_attr;
+
+	is("query", dat_ia_query(u.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_IS_THREAD_SAFE, &attr),
+	   DAT_SUCCESS);
+	holds("thread safe", attr.is_thread_safe == DAT_TRUE);
+	is("query",
+	   dat_ia_query(u.ia, &u.async, DAT_IA_FIELD_ALL, &ia_attr, DAT_PROVIDER_FIELD_ALL, &attr),
+	   DAT_SUCCESS);
+	holds("thread safe", attr.is_thread_safe == DAT_TRUE);
+}
+
 static void works_on_many(void)
 {
 	is("cno fd", DAT_CNO_GET_FD(u.cno, &u.fd), DAT_SUCCESS);
@@ -148,6 +163,7 @@ int main(int argc, char **argv)
 	if (!wrong && !strcmp(argv[2], "absent")) {
 		all_absent();
 	} else if (!wrong) {
+		is_thread_safe();
 		works_on_an_evd();
 		works_on_many();
 	}

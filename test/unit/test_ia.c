@@ -205,7 +205,10 @@ static void test_provider_attributes(void)
 	CU_ASSERT_EQUAL(attr.dapl_version_major, 2);
 	CU_ASSERT_EQUAL(attr.dapl_version_minor, 0);
 	CU_ASSERT_EQUAL(attr.completion_flags_supported, 0x1f);
-	CU_ASSERT_EQUAL(attr.is_thread_safe, DAT_FALSE); /* as dat.conf has it */
+	/* whatever its record says, and however it is asked */
+	CU_ASSERT_EQUAL(attr.is_thread_safe, DAT_TRUE);
+	MUST(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
+	CU_ASSERT_EQUAL(attr.is_thread_safe, DAT_TRUE);
 	CU_ASSERT_EQUAL(attr.max_private_data_size, 56);
 	CU_ASSERT_EQUAL(attr.iov_ownership_on_return, DAT_IOV_CONSUMER);
 	CU_ASSERT_EQUAL(attr.pz_support, DAT_PZ_UNIQUE);
