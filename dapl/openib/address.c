@@ -106,11 +106,12 @@ static int from_device(const char *name, unsigned port, struct sockaddr_storage 
 	struct ibv_context *verbs;
 	int i, error = ENODEV;
 
-	if (!list) { /* other than for want of memory: no verbs in this kernel */
-		if (errno != ENOMEM)
+	if (!list) { /* where nothing has run out: no verbs in this kernel */
+		error = errno;
+		if (!error_is_shortage(error))
 			return ENODEV;
 		log_at(LOG_ERROR, "%s: ibv_get_device_list: %m", name);
-		return ENOMEM;
+		return error;
 	}
 	for (i = 0; list[i] && strcmp(ibv_get_device_name(list[i]), name); i++)
 		;

@@ -32,7 +32,7 @@ static uint64_t firmware_version(const char *text)
 
 /*
  * No capability bit says it: register something at address zero and see. It does not begin with a page, since consumers'
- * memory does not either; many devices want the offset in the page to be that of the address. 0, or ENOMEM: nobody knows.
+ * memory does not either; many devices want the offset in the page to be that of the address. 0, or what has run out.
  */
 static int zero_based_try(struct ibv_context *verbs, bool *works)
 {
@@ -53,7 +53,7 @@ static int zero_based_try(struct ibv_context *verbs, bool *works)
 	free(page);
 	if (pd)
 		ibv_dealloc_pd(pd);
-	return error == ENOMEM ? ENOMEM : 0;
+	return error_is_shortage(error) ? error : 0;
 }
 
 static const char *transport_name(const struct ibv_context *verbs, const struct ibv_port_attr *port)

@@ -196,8 +196,8 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	}
 	ib_error(error, "rdma_accept", "connection");
-	return error == ENOMEM ? DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)
-			       : DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	return error_is_shortage(error) ? DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)
+					: DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 }
 
 DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)

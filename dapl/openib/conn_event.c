@@ -54,7 +54,7 @@ static void route_resolved(struct ib_conn *conn)
 		return;
 	error = errno;
 	ib_error(error, "rdma_connect", "connection");
-	end(conn, error == ENOMEM ? IB_CONN_ERROR : IB_CONN_UNREACHABLE, NULL);
+	end(conn, error_is_shortage(error) ? IB_CONN_ERROR : IB_CONN_UNREACHABLE, NULL);
 }
 
 /* Only a silence is worth another try. */

@@ -32,10 +32,10 @@ static int set_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? errno : 0;
 }
 
-/* Without a cause in this process the address leads to no device. */
+/* Where nothing has run out, the address leads to no device. */
 static DAT_RETURN no_device(int error)
 {
-	if (error == ENOMEM || error == EMFILE || error == ENFILE)
+	if (error_is_shortage(error))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	return DAT_ERROR(DAT_INVALID_ADDRESS, 0);
 }

@@ -199,7 +199,12 @@ int attr_read(struct ib_device *device, uint8_t port);
 /* post.c: what ibv_post_send and its like answered. */
 DAT_RETURN post_result(int error);
 
-/* status.c: logs "<call> failed for <object>" and translates the errno. */
+/*
+ * status.c: whether an errno says that something has run out: memory, address space, threads, descriptors, or what the
+ * device or the kernel has so many of. A device that is not there is another matter.
+ */
+bool error_is_shortage(int error);
+/* Logs "<call> failed for <object>" and translates the errno. */
 DAT_RETURN ib_error(int error, const char *call, const char *object);
 
 static inline long device_setting(const struct ib_device *device, enum setting which)

@@ -4,13 +4,18 @@
 #include <string.h>
 #include "dapl/openib/openib.h"
 
+bool error_is_shortage(int error)
+{
+	return error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE ||
+	       error == ENOSPC || error == ENOBUFS;
+}
+
 static DAT_RETURN translate(int error)
 {
+	if (error_is_shortage(error))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	switch (error) {
 	case 0: return DAT_SUCCESS;
-	case ENOMEM:
-	case EMFILE:
-	case ENFILE: return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	case EACCES: return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, 0);
 	case EPERM: return DAT_ERROR(DAT_PROTECTION_VIOLATION, 0);
 	case EINVAL: return DAT_ERROR(DAT_INVALID_PARAMETER, 0);

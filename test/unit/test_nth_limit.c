@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Opening an IA where there are too few threads, or too little address space: the limits of the process, told as such. */
+#include <sys/mman.h>
+#include "test/unit/nth_steps.h"
+
+static atomic_bool threads, mappings; /* which calls are counted */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+void *__real_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	if (atomic_load(&threads) && nth_fails())
+		return EAGAIN; /* RLIMIT_NPROC, pids.max */
+	return __real_pthread_create(thread, attr, run, arg);
+}
+
+void *__wrap_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	if (atomic_load(&mappings) && nth_fails()) {
+		errno = ENOMEM; /* RLIMIT_AS, max_map_count */
+		return MAP_FAILED;
+	}
+	return __real_mmap(address, length, protection, flags, fd, offset);
+}
+
+static void arm(unsigned n)
+{
+	atomic_store(&nth_fired, 0);
+	atomic_store(&nth_left, n);
+}
+
+static bool disarm(DAT_RETURN status)
+{
+	(void)status;
+	atomic_store(&nth_left, -1);
+	return atomic_load(&nth_fired);
+}
+
+/* At least `least` calls fail, each alone. */
+static void open_each(atomic_bool *counted, unsigned least)
+{
+	struct nth_scene scene = { .ia = DAT_HANDLE_NULL };
+	size_t i;
+
+	nth_announce();
+	atomic_store(counted, true);
+	for (i = 0; i < COUNT(nth_open_steps); i++)
+		CU_ASSERT_TRUE(nth_run(&nth_open_steps[i], &scene, arm, disarm) >= least);
+	atomic_store(counted, false);
+}
+
+/* The event thread of the device, and the engine of the software device. */
+static void test_threads(void)
+{
+	open_each(&threads, 2);
+}
+
+static void test_address_space(void)
+{
+	open_each(&mappings, 1);
+}
+
+static const struct unit_test tests[] = {
+	{ "the nth thread is not to be had", test_threads },
+	{ "the nth mapping is not to be had", test_address_space },
+};
+
+UNIT_MAIN("nth_limit", tests)
