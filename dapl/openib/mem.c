@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Protection domains and memory registrations. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include "dapl/openib/openib.h"
+#include <sys/resource.h>
+#include <linux/capability.h>
 #include <dat2/dat_ib_extensions.h>
+#include "dapl/openib/openib.h"
 
 DAT_RETURN ib_pd_create(struct ib_device *device, struct ib_pd **pd)
 {
@@ -54,6 +58,52 @@ static int access_flags(const struct ib_device *device, uint32_t privileges)
 	return access;
 }
 
+/* The capabilities of this process count for the kernel as a whole: it is not in a user namespace of its own. */
+static bool is_in_first_namespace(void)
+{
+	FILE *file = fopen("/proc/self/uid_map", "re");
+	unsigned long inside = 1, outside = 1, count = 0;
+	bool all = file && fscanf(file, "%lu %lu %lu", &inside, &outside, &count) == 3 && !inside &&
+		   !outside && count == UINT32_MAX;
+
+	if (file)
+		fclose(file);
+	return all;
+}
+
+/* Bytes that are pinned for devices now, and whether the kernel lets this process pin as much as it likes. */
+static uint64_t pinned_now(bool *unlimited)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	uint64_t kilobytes = 0, effective = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "VmPin: %" SCNu64, &kilobytes);
+		sscanf(line, "CapEff: %" SCNx64, &effective);
+	}
+	if (file)
+		fclose(file);
+	*unlimited = effective >> CAP_IPC_LOCK & 1 && is_in_first_namespace();
+	return kilobytes * 1024;
+}
+
+/* The kernel pins registered memory, up to a limit of the process, and has one errno for that and for all shortages. */
+static void memlock_blame(uint64_t length)
+{
+	struct rlimit limit;
+	bool unlimited;
+	uint64_t pinned = pinned_now(&unlimited);
+
+	if (unlimited || getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    pinned + length <= limit.rlim_cur)
+		return;
+	log_at(LOG_WARN,
+	       "memory region: %" PRIu64 " bytes beside %" PRIu64 " that are pinned exceed "
+	       "RLIMIT_MEMLOCK, %" PRIu64 " bytes: raise it (ulimit -l, limits.conf(5))",
+	       length, pinned, (uint64_t)limit.rlim_cur);
+}
+
 static struct ibv_mr *reg_mr(struct ib_pd *pd, void *address, uint64_t length, int access,
 			     bool zero_based)
 {
@@ -87,6 +137,8 @@ DAT_RETURN ib_mr_create(struct ib_pd *pd, void *address, uint64_t length, uint32
 	error = errno;
 	free(new);
 	ib_error(error, "ibv_reg_mr", attr->device_name);
+	if (error == ENOMEM)
+		memlock_blame(length);
 	switch (error) {
 	case EFAULT:
 	case EINVAL: return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
