@@ -128,10 +128,10 @@ static void stale_remove_locked(const char *file)
 	file_temporary(away);
 	if (renameat(folder, file, folder, away))
 		return;
-	if (!file_is_stale(away))
-		linkat(folder, away, folder, file, 0);
-	else
+	if (file_is_stale(away))
 		log_at(LOG_NOTE, "softverbs: %s: its process is gone", file);
+	else if (linkat(folder, away, folder, file, 0))
+		log_at(LOG_ERROR, "softverbs: %s: linkat: %m", file);
 	unlinkat(folder, away, 0);
 }
 
