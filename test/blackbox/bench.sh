@@ -51,7 +51,6 @@ if [ "$OWN_NET" = 1 ]; then
 		nsenter --net="/proc/$child/ns/net" sh -c 'ip addr add 192.0.2.2/24 dev far; ip link set far up; ip link set lo up' ||
 		fail 'no wire between the namespaces'
 	PYTHONPATH=bench python3 - "$BUILD" "$tmp" "/proc/$child/ns/net" <<'END' || fail 'rows of two namespaces'
-import shutil
 import sys
 from programs import Failed, Programs
 from table import Sides
@@ -63,8 +62,6 @@ try:        # its sockets have names that the other namespace does not see
     raise AssertionError('both sides are in one namespace')
 except Failed as why:
     assert 'Connection refused' in str(why), why
-if shutil.which('fi_pingpong'):
-    assert programs.figure('fi_pingpong 8 -p tcp -e msg', there) > 0
 END
 	sides='in one network namespace, and in two'
 fi
