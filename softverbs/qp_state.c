@@ -220,7 +220,7 @@ static void rx_publish(struct sv_qp *qp)
 	ro->pd = qp->pd;
 	ro->recv_pd = qp->srq ? qp->srq->wq.pd : qp->pd;
 	ro->cq = qp->recv_cq->index;
-	ro->srq = qp->srq ? qp->srq->index + 1 : 0;
+	__atomic_store_n(&ro->srq, qp->srq ? qp->srq->index + 1 : 0, __ATOMIC_RELAXED);
 	atomic_store_explicit(&ro->peer, qp->attr.dest_qp_num, memory_order_relaxed);
 	attr_publish(qp);
 	rx_describe(qp);

@@ -117,7 +117,8 @@ static void tx_point(struct sv_qp *qp, struct sv_peer *peer)
 /* Its SRQ is being resized. */
 static bool tx_is_moving(const struct sv_peer *peer, const struct ro_qp *ro)
 {
-	uint32_t srq = ro->srq;
+	uint32_t srq =
+		__atomic_load_n(&ro->srq, __ATOMIC_RELAXED); /* its epoch is not published yet */
 
 	return srq && srq <= SV_SRQS &&
 	       atomic_load_explicit(&peer->ro->srq[srq - 1].moving, memory_order_acquire);
