@@ -94,15 +94,14 @@ bool memory_move(const struct iovec *to, unsigned to_count, const struct iovec *
 	return moved == length;
 }
 
-/* For kernels that cannot be asked (before 5.14). A byte that another thread writes may be lost. */
+/* For kernels that cannot be asked (before 5.14): page by page. */
 static bool bytes_are_there(uintptr_t at, uintptr_t end, bool write)
 {
 	for (; at < end; at = (at | (os_page_size() - 1)) + 1) {
 		struct iovec there = { (void *)at, 1 };
 		uint8_t byte;
 
-		if (!memory_copy(&there, &byte, false) ||
-		    (write && !memory_move(&there, 1, &there, 1)))
+		if (write ? !os_touch(at) : !memory_copy(&there, &byte, false))
 			return false;
 	}
 	return true;

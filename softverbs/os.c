@@ -2,6 +2,7 @@
 /* System calls that not every kernel has, and what replaces them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,19 +24,13 @@ static bool can_populate;
 
 /*
  * Emulators accept advice that they do not know, and do nothing. So the advice is tried where it
- * must fail: on a page without any right.
+ * must fail: at address 0, where no page is. Kernels that know the advice answer ENOMEM there, and
+ * kernels that do not, EINVAL. (A page without rights does not tell them apart: it is EINVAL too.)
  */
 static void os_find_out(void)
 {
-	void *page;
-
 	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-	page = mmap(NULL, page_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
-		return;
-	can_populate = madvise(page, page_size, MADV_POPULATE_READ) && errno != EINVAL &&
-		       errno != ENOSYS && errno != EPERM;
-	munmap(page, page_size);
+	can_populate = madvise(NULL, page_size, MADV_POPULATE_READ) && errno == ENOMEM;
 }
 
 uintptr_t os_page_size(void)
@@ -54,6 +49,16 @@ int os_populate(uintptr_t begin, uintptr_t end, bool write)
 	begin &= ~last;
 	end = (end + last) & ~last;
 	return madvise((void *)begin, end - begin, advice) ? errno : 0;
+}
+
+bool os_touch(uintptr_t at)
+{
+	uint32_t waker = 0;
+	void *word = (void *)(at & ~(uintptr_t)3);
+
+	/* Ors 0 into the word. A waiter on the word may wake for nothing, which futex(2) allows. */
+	return syscall(SYS_futex, &waker, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, word,
+		       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
 }
 
 /* preadv2 with RWF_NOWAIT by its number: musl before 1.2.5 has no function for it. */

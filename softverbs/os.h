@@ -20,6 +20,12 @@ uintptr_t os_page_size(void);
 int os_populate(uintptr_t begin, uintptr_t end, bool write);
 
 /*
+ * Whether the byte at `at` can be written: the kernel makes an atomic access that changes nothing, so
+ * no write of another thread is lost. One system call; the page is there afterwards.
+ */
+bool os_touch(uintptr_t at);
+
+/*
  * Takes a token of an eventfd back without waiting for one, even if the descriptor waits: its
  * reader may have been faster. 0, EAGAIN if there is none, or the errno for which a token stays:
  * EOPNOTSUPP before Linux 5.7 if the descriptor waits. Then its reader wakes once for nothing.
