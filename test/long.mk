@@ -4,7 +4,7 @@
 # for a second or two.
 
 LONG_SECONDS ?= 60
-long :=
+long := test_edge_storm
 
 .PHONY: check-long
 check-long: tests

@@ -31,7 +31,8 @@ struct dapl_cno {
 	struct wakefd wake;
 	/* the descriptor: `wake` and the EVDs' channels; constant */
 	int epoll;
-	bool has_fd; /* constant: the consumer was given it at creation */
+	atomic_uint channels; /* that it watches */
+	bool has_fd;	      /* constant: the consumer was given it at creation */
 	bool dying;
 	bool narrow;  /* some CQ may be armed for solicited completions only */
 	bool listed;  /* the consumer knows the descriptors one by one */
@@ -63,8 +64,9 @@ static inline struct dapl_cno *cno_from(DAT_CNO_HANDLE handle)
 
 void cno_destroy(struct dapl_cno *cno); /* abrupt close: all who wait are told and awaited */
 
-/* The EVDs whose armed CQs fired get on the ready list. */
+/* EVDs whose armed CQs fired get on the ready list: some of them, or all that fired before. */
 void cno_serve_locked(struct dapl_cno *cno);
+void cno_serve_all_locked(struct dapl_cno *cno);
 /* Between the descriptor and a CQ's channel; no other thread attaches or detaches the EVD. */
 bool cno_fd_add(struct dapl_cno *cno, struct dapl_evd *evd); /* false with errno */
 void cno_fd_remove_locked(struct dapl_cno *cno, struct dapl_evd *evd);

@@ -11,25 +11,6 @@ bool cno_take_signal_locked(struct dapl_cno *cno)
 	return true;
 }
 
-/* What is left in the channel of an EVD that fired; the CNO's lock is held. */
-static void collect(struct dapl_cno *cno, struct dapl_evd *evd)
-{
-	bool may_have_fired, told, wake = false;
-
-	lock_acquire(&evd->lock);
-	may_have_fired = !evd->dying && evd_may_have_fired_locked(evd);
-	lock_release(&evd->lock);
-	if (!may_have_fired || !evd_collect(evd))
-		return;
-	lock_acquire(&evd->lock);
-	told = evd_fired_locked(evd, &wake);
-	lock_release(&evd->lock);
-	if (wake)
-		wakefd_raise(&evd->wake);
-	if (told)
-		evd_trigger_locked(evd, cno);
-}
-
 static DAT_RETURN arm_member_locked(struct dapl_evd *evd, bool solicited)
 {
 	DAT_RETURN status = DAT_SUCCESS;
@@ -37,25 +18,25 @@ static DAT_RETURN arm_member_locked(struct dapl_evd *evd, bool solicited)
 	if (evd->cq)
 		status = evd_arm_cq_locked(evd, solicited);
 	evd->news = false;
-	return evd->queued || evd->broken ? DAT_EV_BUSY : status;
+	return evd->state & (EVD_QUEUED | EVD_BROKEN) ? DAT_EV_BUSY : status;
 }
 
 /* Readies the EVD if something is in it. Who is disabled or has a waiter is not the CNO's. */
 static DAT_RETURN arm_member(struct dapl_cno *cno, struct dapl_evd *evd, bool solicited)
 {
 	DAT_RETURN status = DAT_SUCCESS;
-	bool was;
+	bool was, is;
 
-	collect(cno, evd);
 	lock_acquire(&evd->lock);
-	was = evd->ready;
+	was = evd->state & EVD_READY;
 	if (evd_may_trigger_locked(evd))
 		status = arm_member_locked(evd, solicited);
-	evd->ready = status == DAT_EV_BUSY;
+	is = status == DAT_EV_BUSY;
+	evd_set_locked(evd, EVD_READY, is);
 	lock_release(&evd->lock);
-	if (evd->ready && !was)
+	if (is && !was)
 		TAILQ_INSERT_TAIL(&cno->ready, evd, ready_link);
-	else if (!evd->ready && was)
+	else if (!is && was)
 		TAILQ_REMOVE(&cno->ready, evd, ready_link);
 	return status;
 }
@@ -65,6 +46,8 @@ static DAT_RETURN arm_all_locked(struct dapl_cno *cno, bool solicited)
 	DAT_RETURN status = DAT_SUCCESS, one;
 	struct dapl_evd *evd;
 
+	/* The consumer may watch for edges: a CQ that is armed now has its edge yet to come. */
+	cno_serve_all_locked(cno);
 	TAILQ_FOREACH(evd, &cno->evds, cno_link) {
 		one = arm_member(cno, evd, solicited);
 		if (one != DAT_SUCCESS && status != DAT_EV_BUSY)

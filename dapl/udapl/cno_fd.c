@@ -12,16 +12,22 @@ bool cno_fd_add(struct dapl_cno *cno, struct dapl_evd *evd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = evd };
 
-	if (!epoll_ctl(cno->epoll, EPOLL_CTL_ADD, evd->channel, &event))
+	if (!epoll_ctl(cno->epoll, EPOLL_CTL_ADD, evd->channel, &event)) {
+		atomic_fetch_add(&cno->channels, 1);
 		return true;
+	}
 	log_at(LOG_ERROR, "cno %p: epoll_ctl: %m", (void *)cno);
 	return false;
 }
 
 void cno_fd_remove_locked(struct dapl_cno *cno, struct dapl_evd *evd)
 {
-	if (evd->channel >= 0 && epoll_ctl(cno->epoll, EPOLL_CTL_DEL, evd->channel, NULL))
+	if (evd->channel < 0)
+		return;
+	if (epoll_ctl(cno->epoll, EPOLL_CTL_DEL, evd->channel, NULL))
 		log_at(LOG_ERROR, "cno %p: epoll_ctl: %m", (void *)cno);
+	else
+		atomic_fetch_sub(&cno->channels, 1);
 }
 
 void cno_changed_locked(struct dapl_cno *cno)
@@ -51,19 +57,35 @@ static void serve_one(struct dapl_cno *cno, struct dapl_evd *evd)
 		evd_trigger_locked(evd, cno);
 }
 
-void cno_serve_locked(struct dapl_cno *cno)
+/* false: others may be readable, too. */
+static bool serve_some(struct dapl_cno *cno)
 {
 	struct epoll_event ready[SERVE_BATCH];
 	int n, i;
 
-	if (cno->dying)
-		return;
 	n = epoll_wait(cno->epoll, ready, SERVE_BATCH, 0);
 	if (n < 0 && errno != EINTR)
 		log_at(LOG_ERROR, "cno %p: epoll_wait: %m", (void *)cno);
 	for (i = 0; i < n; i++)
 		if (ready[i].data.ptr)
 			serve_one(cno, ready[i].data.ptr);
+	return n < SERVE_BATCH;
+}
+
+void cno_serve_locked(struct dapl_cno *cno)
+{
+	if (!cno->dying)
+		serve_some(cno);
+}
+
+/* epoll returns each descriptor once before it returns one again. */
+void cno_serve_all_locked(struct dapl_cno *cno)
+{
+	unsigned watched = atomic_load(&cno->channels), served;
+
+	/* One more than the channels: `wake`. */
+	for (served = 0; watched && served <= watched && !serve_some(cno); served += SERVE_BATCH)
+		;
 }
 
 DAT_RETURN ext_cno_get_fd(DAT_HANDLE handle, va_list args)
@@ -88,7 +110,7 @@ static int channel_of(struct dapl_evd *evd)
 	int fd = -1;
 
 	lock_acquire(&evd->lock);
-	if (evd->cq && !evd->dying)
+	if (evd->cq && !(evd->state & EVD_DYING))
 		fd = ib_cq_fd(evd->cq);
 	lock_release(&evd->lock);
 	return fd;

@@ -9,7 +9,7 @@ static inline bool is_bare_locked(struct dapl_evd *evd)
 {
 	int polled;
 
-	if (evd->special || !ib_cq_store_is_empty(evd->cq))
+	if (evd->state || !ib_cq_store_is_empty(evd->cq))
 		return false;
 	polled = ib_cq_ask(evd->cq);
 	evd_tally_locked(evd, polled > 0 ? DCNT_EVD_DEQUEUE_POLL_FOUND : DCNT_EVD_DEQUEUE_POLL);
@@ -23,10 +23,10 @@ bool evd_has_news(struct dapl_evd *evd)
 	bool news = false;
 
 	lock_acquire(&evd->lock);
-	if (!is_bare_locked(evd) && !evd->dying) {
-		if (!evd->waiter)
+	if (!is_bare_locked(evd) && !(evd->state & EVD_DYING)) {
+		if (!(evd->state & EVD_WAITED))
 			evd_drain_locked(evd);
-		news = evd->queued || evd->broken;
+		news = evd->state & (EVD_QUEUED | EVD_BROKEN);
 	}
 	lock_release(&evd->lock);
 	return news;
@@ -43,7 +43,7 @@ bool cno_has_news(struct dapl_cno *cno)
 		lock_acquire(&evd->lock);
 		if (evd_may_trigger_locked(evd)) {
 			evd_drain_locked(evd);
-			news = evd->queued || evd->broken;
+			news = evd->state & (EVD_QUEUED | EVD_BROKEN);
 		}
 		lock_release(&evd->lock);
 		if (news)

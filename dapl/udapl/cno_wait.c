@@ -25,8 +25,8 @@ static bool has_pending(struct dapl_evd *evd)
 	bool pending;
 
 	lock_acquire(&evd->lock);
-	evd->ready = false;
-	pending = evd->queued || evd->broken;
+	evd->state &= ~EVD_READY;
+	pending = evd->state & (EVD_QUEUED | EVD_BROKEN);
 	lock_release(&evd->lock);
 	return pending;
 }

@@ -19,9 +19,9 @@ unsigned dto_complete_uncommon(struct dapl_evd *evd, struct dapl_ep *ep, struct 
  */
 static inline unsigned dto_event_that_wakes(const struct dapl_evd *evd, unsigned flags)
 {
-	if (__builtin_expect(evd->class == EVD_THRESHOLD, 1))
+	if (__builtin_expect(!(evd->arming & EVD_CLASS), 1))
 		return DTO_EVENT | DTO_NOTIFY;
-	if (evd->class != EVD_SOLICITED && !(flags & DAT_COMPLETION_UNSIGNALLED_FLAG))
+	if (!(evd->arming & EVD_SOLICITED) && !(flags & DAT_COMPLETION_UNSIGNALLED_FLAG))
 		return DTO_EVENT | DTO_NOTIFY;
 	return DTO_EVENT;
 }

@@ -22,17 +22,13 @@
  */
 #define CQ_ENTRIES_LEAST 64
 
-_Static_assert(offsetof(struct dapl_evd, ready) - offsetof(struct dapl_evd, special) ==
-		       sizeof(uint64_t) - 1,
-	       "one word says that nothing is special");
-
 static DAT_RETURN evd_build(struct dapl_evd *evd)
 {
 	const struct ib_attr *attr = evd->obj.ia->attr;
 	uint32_t entries = (uint32_t)evd->qlen, size = 1;
 	DAT_RETURN status;
 
-	if (!evd->no_cq) {
+	if (!(evd->state & EVD_NO_CQ)) {
 		if (entries < CQ_ENTRIES_LEAST)
 			entries = CQ_ENTRIES_LEAST;
 		if (entries > attr->max_cqe)
@@ -67,8 +63,11 @@ DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 	new->policy = (DAT_EV_WAIT_POLICY)ia_setting(ia, SET_WAIT_POLICY);
 	new->last_ring = &dto_no_ring;
 	new->channel = -1;
-	new->no_cq = !(flags & (unsigned)FLAGS_WITH_CQ);
-	new->merged = !new->no_cq &&flags &DAT_EVD_CONNECTION_FLAG;
+	evd_disarmed_locked(new);
+	if (!(flags & (unsigned)FLAGS_WITH_CQ))
+		new->state = EVD_NO_CQ;
+	else if (flags & DAT_EVD_CONNECTION_FLAG)
+		new->state = EVD_MERGED;
 	status = evd_build(new);
 	if (status != DAT_SUCCESS) {
 		evd_destroy(new);
@@ -85,7 +84,7 @@ static bool has_waiter(struct dapl_evd *evd)
 	bool waiter;
 
 	lock_acquire(&evd->lock);
-	waiter = evd->waiter;
+	waiter = evd->state & EVD_WAITED;
 	lock_release(&evd->lock);
 	return waiter;
 }
@@ -111,7 +110,7 @@ static DAT_RETURN evd_end(struct dapl_evd *evd)
 	int fd;
 
 	lock_acquire(&evd->lock);
-	evd->dying = true;
+	evd->state |= EVD_DYING;
 	lock_release(&evd->lock);
 	wait_out(evd);
 	evd_pause_cno(evd);
@@ -127,7 +126,7 @@ static DAT_RETURN evd_end(struct dapl_evd *evd)
 	if (ib_cq_destroy(cq) != DAT_SUCCESS) {
 		lock_acquire(&evd->lock);
 		evd->cq = cq;
-		evd->dying = false;
+		evd->state &= ~EVD_DYING;
 		lock_release(&evd->lock);
 		evd_resume_cno(evd);
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
@@ -156,7 +155,7 @@ void evd_destroy(struct dapl_evd *evd)
 	 */
 	lock_acquire(&evd->lock);
 	referred = evd->dto_streams || evd->other_streams || evd->sets;
-	evd->dying = true;
+	evd->state |= EVD_DYING;
 	evd->zombie = referred;
 	lock_release(&evd->lock);
 	if (!referred)
@@ -196,14 +195,16 @@ DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_
 	return DAT_SUCCESS;
 }
 
+static DAT_EVD_STATE configuration_of(uint32_t arming)
+{
+	if (arming & EVD_UNSIGNALLED)
+		return DAT_EVD_STATE_CONFIG_NOTIFY;
+	return arming & EVD_SOLICITED ? DAT_EVD_STATE_CONFIG_SOLICITED
+				      : DAT_EVD_STATE_CONFIG_THRESHOLD;
+}
+
 DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {
-	static const DAT_EVD_STATE configuration[] = {
-		[EVD_THRESHOLD] = DAT_EVD_STATE_CONFIG_THRESHOLD,
-		[EVD_MIXED] = DAT_EVD_STATE_CONFIG_THRESHOLD,
-		[EVD_UNSIGNALLED] = DAT_EVD_STATE_CONFIG_NOTIFY,
-		[EVD_SOLICITED] = DAT_EVD_STATE_CONFIG_SOLICITED,
-	};
 	struct dapl_evd *evd = evd_from(handle);
 	DAT_EVD_PARAM now = { 0 };
 
@@ -218,9 +219,10 @@ DAT_RETURN dapl_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 	now.evd_flags = evd->flags;
 	lock_acquire(&evd->lock);
 	now.evd_qlen = evd->qlen;
-	now.evd_state = (evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
-			(evd->unwaitable ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE) |
-			configuration[evd->class];
+	now.evd_state =
+		(evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
+		(evd->state & EVD_UNWAITABLE ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE) |
+		configuration_of(evd->arming);
 	now.cno_handle = evd->cno;
 	lock_release(&evd->lock);
 	*param = now;
@@ -272,8 +274,8 @@ static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
 	if (!evd)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	lock_acquire(&evd->lock);
-	evd->unwaitable = unwaitable;
-	wake = unwaitable && (evd->waiter || evd->watched);
+	evd_set_locked(evd, EVD_UNWAITABLE, unwaitable);
+	wake = unwaitable && (evd->state & EVD_WAITED || evd->watched);
 	if (unwaitable)
 		evd->watched = 0;
 	lock_release(&evd->lock);

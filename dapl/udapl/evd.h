@@ -9,11 +9,29 @@
 #include "util/lock.h"
 #include "util/wakefd.h"
 
+/* dapl_evd.state; with none of these the next event is the next completion of the CQ. */
+#define EVD_WAITED     (1u << 0) /* a thread is in dat_evd_wait */
+#define EVD_BROKEN     (1u << 1) /* the CQ failed */
+#define EVD_HOLDING    (1u << 2) /* `held` is a completion */
+#define EVD_QUEUED     (1u << 3) /* the ring is not empty */
+#define EVD_UNWAITABLE (1u << 4)
+#define EVD_DYING      (1u << 5)
+#define EVD_MERGED     (1u << 6) /* completions and connection events; constant */
+#define EVD_NO_CQ      (1u << 7) /* constant */
+#define EVD_READY      (1u << 8) /* on the ready list of its CNO, whose lock is held to change it */
+
 /*
- * What the completion streams on the EVD make of it (evd_stream.c). DEFAULT and EVD_THRESHOLD are one class. On an EVD
- * that is MIXED some streams are UNSIGNALLED, and each keeps its own rule of which completions notify.
+ * dapl_evd.arming. First the class, at most one bit, that the completion streams on the EVD make of it (evd_stream.c).
+ * None: they are DEFAULT or EVD_THRESHOLD. On an EVD that is MIXED some streams are UNSIGNALLED, and each keeps its own
+ * rule of which completions notify.
  */
-enum evd_class { EVD_THRESHOLD, EVD_MIXED, EVD_UNSIGNALLED, EVD_SOLICITED };
+#define EVD_MIXED	(1u << 0)
+#define EVD_UNSIGNALLED (1u << 1)
+#define EVD_SOLICITED	(1u << 2)
+#define EVD_CLASS	(EVD_MIXED | EVD_UNSIGNALLED | EVD_SOLICITED)
+#define EVD_MODERATED	(1u << 3) /* the CQ was asked to fire after several completions */
+#define EVD_ARMED	(1u << 4) /* the CQ was armed, and no event of it was read since */
+#define EVD_NARROW	(1u << 5) /* for solicited completions only */
 
 struct evd_entry {
 	DAT_EVENT event;
@@ -43,43 +61,21 @@ struct dapl_evd {
 	uint32_t completions_max;	/* entries that may come from the CQ */
 	struct dto_ring *last_ring;	/* of the last completion, see dto_forget */
 	struct ib_completion held;
-	union {
-		struct {
-			bool waiter; /* a thread owns the wait right */
-			bool broken; /* its CQ is */
-			bool holding;
-			bool queued; /* the ring is not empty */
-			bool unwaitable, dying;
-			bool merged : 1; /* with connection events; constant */
-			bool no_cq : 1;	 /* constant */
-			bool ready;	 /* on its CNO's ready list; both locks */
-		};
-		uint64_t special; /* none of these: the next event is the CQ's next */
-	};
+	uint16_t state;	 /* EVD_WAITED and so on */
+	uint32_t arming; /* EVD_CLASS and so on */
 	bool enabled;
-	bool zombie;	  /* destroyed by an abrupt close, others refer to it */
-	bool overflowed;  /* this episode's overflow was reported */
-	bool room_wanted; /* an event was refused: one that leaves is news */
-	union {
-		struct {
-			unsigned due;	     /* what evd_unlock has to see to: */
-#define EVD_DUE_ROOM	1u		     /* async_room and ep_room */
-#define EVD_DUE_BROKEN	2u		     /* the CQ failed: news for the async EVD */
-#define EVD_DUE_TRIGGER 4u		     /* evd_trigger */
-#define EVD_DUE_UNREADY 8u		     /* evd_unready */
-			bool late;	     /* an event of an earlier arming may still come */
-			bool moderated;	     /* the CQ was asked to fire after several */
-			unsigned char class; /* enum evd_class; EVD_THRESHOLD is 0 */
-			bool unused;
-		};
-		uint64_t unsettled; /* none of these: an arming is the CQ's alone */
-	};
+	bool zombie;		 /* destroyed by an abrupt close, others refer to it */
+	bool overflowed;	 /* this episode's overflow was reported */
+	bool room_wanted;	 /* an event was refused: one that leaves is news */
+	unsigned due;		 /* what evd_unlock has to see to: */
+#define EVD_DUE_ROOM	1u	 /* async_room and ep_room */
+#define EVD_DUE_BROKEN	2u	 /* the CQ failed: news for the async EVD */
+#define EVD_DUE_TRIGGER 4u	 /* evd_trigger */
+#define EVD_DUE_UNREADY 8u	 /* evd_unready */
 	bool awake;		 /* the waiter: it looks before it sleeps again */
 	bool may_return;	 /* a notification event came since the decision to sleep */
 	bool news;		 /* one entered the ring since the last look for the CNO */
-	bool armed;		 /* the CQ, and no event of it was read since */
-	bool armed_narrow;	 /* for solicited completions only */
-	unsigned char idle_arms; /* since the channel was looked at */
+	unsigned char idle_arms; /* armings until the channel is read for nothing */
 	DAT_COUNT need;		 /* the waiter's threshold */
 	/* `wake` is to be raised once so many are pending; 0: never */
 	DAT_COUNT watched;
@@ -103,6 +99,11 @@ struct dapl_evd {
 static inline struct dapl_evd *evd_from(DAT_EVD_HANDLE handle)
 {
 	return obj_from(handle, OBJ_EVD);
+}
+
+static inline void evd_set_locked(struct dapl_evd *evd, unsigned bits, bool on)
+{
+	evd->state = (uint16_t)((evd->state & ~bits) | (on ? bits : 0));
 }
 
 static inline void evd_tally_locked(struct dapl_evd *evd, DAT_EVD_COUNTERS which)
@@ -143,7 +144,7 @@ bool evd_take_uncommon_locked(struct dapl_evd *evd, unsigned made, DAT_EVENT *ev
 /* Somebody sleeps and has enough to be woken for: the caller raises `wake` once it gave the lock back. */
 static inline bool evd_wakes_locked(struct dapl_evd *evd)
 {
-	if (evd->waiter)
+	if (evd->state & EVD_WAITED)
 		return !evd->awake && evd->may_return && evd_count_locked(evd) >= evd->need;
 	if (!evd->watched || evd_count_locked(evd) < evd->watched)
 		return false;
@@ -155,10 +156,11 @@ static inline bool evd_wakes_locked(struct dapl_evd *evd)
 DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold);
 
 /*
- * evd_arm.c: from now on the CQ fires for what completes; all that did complete is in the ring. Arms
- * only if it has to.
+ * evd_arm.c: for a thread that watches the channel for its level. From now on the CQ fires for what completes,
+ * or its channel is readable; all that completed is in the ring, as far as there is room.
  */
 DAT_RETURN evd_arm_cq_locked(struct dapl_evd *evd, bool solicited);
+void evd_disarmed_locked(struct dapl_evd *evd); /* an event was read */
 /* Once more, if it is armed: what it is armed for, or the CQ itself, is another one. */
 void evd_rearm_locked(struct dapl_evd *evd);
 /*
@@ -166,9 +168,6 @@ void evd_rearm_locked(struct dapl_evd *evd);
  * once the lock is given back.
  */
 bool evd_fired_locked(struct dapl_evd *evd, bool *wake);
-/* Reads from the channel what is left of earlier armings. No EVD lock is held. */
-bool evd_collect(struct dapl_evd *evd);
-bool evd_may_have_fired_locked(struct dapl_evd *evd); /* looks: evd_collect is worth it */
 DAT_RETURN evd_arm(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold);
 int evd_fd(struct dapl_evd *evd); /* -1 with errno */
 /* A dequeue would return something, or tell of the EVD's end. Leaves `due` to the next evd_unlock. */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Arming an EVD: its CQ, its descriptor, and what is left of earlier armings. Whoever sleeps, on
- * whatever, looks, arms, looks again, and sleeps; the arming of all of them is here.
+ * Arming. Every waiter polls, arms, polls again and blocks; this file has the second step, for threads that
+ * block inside DAT and for the descriptor of an EVD.
+ *
+ * A device publishes a completion first and tests then whether the CQ is armed. So an armed CQ may fire, at any
+ * time, for a completion that was polled before the arming, and only the channel says that it did. A thread that
+ * polls the channel for its level finds that event. One that watches the descriptor for edges may have had the
+ * edge: its next arming arms the CQ in any case.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -11,114 +16,62 @@
 #include "util/log.h"
 
 /*
- * An event that came later than the look for it keeps the descriptor readable; the next completion
- * or, without one, every so many armings have it found.
+ * An armed CQ from which nothing was polled has hardly ever fired: its channel is read, which is a system
+ * call, at the second arming in a row of this kind and then at every sixteenth.
  */
-#define IDLE_ARMS 16
+#define IDLE_ARMS_FIRST 2
+#define IDLE_ARMS	16
 
 /* ---- the CQ ---- */
 
-/*
- * Armed, and nothing completed since: it cannot have fired but for a completion that the next poll
- * finds.
- */
-static bool is_armed_locked(const struct dapl_evd *evd, bool solicited)
+static DAT_RETURN cq_arm_locked(struct dapl_evd *evd, bool solicited)
 {
-	return evd->armed && evd->armed_narrow == solicited && ib_cq_is_untouched(evd->cq);
-}
-
-static DAT_RETURN arm_locked(struct dapl_evd *evd, bool solicited)
-{
-	DAT_RETURN status = ib_cq_arm(evd->cq, solicited);
-
-	if (status != DAT_SUCCESS)
+	if (ib_cq_arm(evd->cq, solicited) != DAT_SUCCESS)
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
-	evd->late |= evd->armed;
-	evd->armed = true;
-	evd->armed_narrow = solicited;
+	evd->arming &= ~EVD_NARROW;
+	evd->arming |= EVD_ARMED | (solicited ? EVD_NARROW : 0);
 	ib_cq_mark(evd->cq);
 	return DAT_SUCCESS;
 }
 
 void evd_rearm_locked(struct dapl_evd *evd)
 {
-	/* A failure was logged; the next look arms again. */
-	if (evd->armed)
-		evd->armed = arm_locked(evd, evd->class == EVD_SOLICITED) == DAT_SUCCESS;
-}
-
-/* With an armed one, after a look at it, which is what says that it is armed still. */
-static DAT_RETURN arm_looked_at_locked(struct dapl_evd *evd, bool solicited)
-{
-	DAT_RETURN status;
-
-	solicited |= evd->class == EVD_SOLICITED;
-	if (evd->broken || is_armed_locked(evd, solicited))
-		return DAT_SUCCESS;
-	status = arm_locked(evd, solicited);
-	evd_drain_locked(evd);
-	return status;
+	/* A failure was logged; the next wait or arming arms again. */
+	if (evd->arming & EVD_ARMED &&
+	    cq_arm_locked(evd, evd->arming & EVD_SOLICITED) != DAT_SUCCESS)
+		evd_disarmed_locked(evd);
 }
 
 DAT_RETURN evd_arm_cq_locked(struct dapl_evd *evd, bool solicited)
 {
-	if (evd->armed)
-		evd_drain_locked(evd);
-	return arm_looked_at_locked(evd, solicited);
+	uint32_t wanted;
+	DAT_RETURN status = DAT_SUCCESS;
+
+	solicited |= !!(evd->arming & EVD_SOLICITED);
+	wanted = EVD_ARMED | (solicited ? EVD_NARROW : 0);
+	if (!(evd->state & EVD_BROKEN) && (evd->arming & (EVD_ARMED | EVD_NARROW)) != wanted)
+		status = cq_arm_locked(evd, solicited);
+	evd_drain_locked(evd);
+	return status;
 }
 
-bool evd_may_have_fired_locked(struct dapl_evd *evd)
+void evd_disarmed_locked(struct dapl_evd *evd)
 {
-	if (evd->armed && !evd->waiter)
-		evd_drain_locked(evd);
-	return evd->cq && (evd->late || (evd->armed && (!ib_cq_is_untouched(evd->cq) ||
-							++evd->idle_arms >= IDLE_ARMS)));
-}
-
-/* One event for an arming; more if one was late. */
-static bool read_channel(struct dapl_evd *evd, bool late)
-{
-	bool fired = false, got;
-
-	do {
-		got = ib_cq_collect(evd->cq);
-		fired |= got;
-	} while (got && late);
-	return fired;
-}
-
-static void collected_locked(struct dapl_evd *evd, bool fired)
-{
-	evd->idle_arms = 0;
-	evd->late &= !fired;
-	evd->armed &= !fired;
-}
-
-bool evd_collect(struct dapl_evd *evd)
-{
-	bool fired, late;
-
-	lock_acquire(&evd->lock);
-	late = evd->late;
-	lock_release(&evd->lock);
-	fired = read_channel(evd, late);
-	lock_acquire(&evd->lock);
-	collected_locked(evd, fired);
-	lock_release(&evd->lock);
-	return fired;
+	evd->arming &= ~(EVD_ARMED | EVD_NARROW);
+	evd->idle_arms = IDLE_ARMS_FIRST;
 }
 
 bool evd_fired_locked(struct dapl_evd *evd, bool *wake)
 {
 	bool told;
 
-	evd->armed = false;
-	*wake = evd->waiter || evd->watched;
+	evd_disarmed_locked(evd);
+	*wake = evd->state & EVD_WAITED || evd->watched;
 	evd->watched = 0;
-	if (evd->waiter)
+	if (evd->state & EVD_WAITED)
 		/* Which completion was the solicited one the device does not say. */
-		evd->may_return |= evd->class == EVD_SOLICITED;
-	if (evd->waiter || !evd_may_trigger_locked(evd))
+		evd->may_return |= !!(evd->arming & EVD_SOLICITED);
+	if (!evd_may_trigger_locked(evd))
 		return false;
 	/*
 	 * Re-arm, then trigger: what completes while the consumer empties the EVD fires again. Of
@@ -126,9 +79,9 @@ bool evd_fired_locked(struct dapl_evd *evd, bool *wake)
 	 * the device has chosen.
 	 */
 	evd_arm_locked(evd);
-	told = evd->queued && (evd->news || evd->class == EVD_SOLICITED);
+	told = evd->state & EVD_QUEUED && (evd->news || evd->arming & EVD_SOLICITED);
 	evd->news = false;
-	return told || evd->broken;
+	return told || evd->state & EVD_BROKEN;
 }
 
 /* ---- the descriptor ---- */
@@ -186,7 +139,7 @@ DAT_RETURN ext_evd_get_fd(DAT_HANDLE handle, va_list args)
 	return DAT_SUCCESS;
 }
 
-/* ---- the operation ---- */
+/* ---- arming the descriptor ---- */
 
 static DAT_RETURN check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 {
@@ -197,56 +150,85 @@ static DAT_RETURN check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 	status = evd_check_class_locked(evd, threshold);
 	if (status != DAT_SUCCESS)
 		return status;
-	if (evd->dying)
+	if (evd->state & EVD_DYING)
 		return DAT_ERROR(DAT_ABORT, 0);
-	if (evd->unwaitable)
+	if (evd->state & EVD_UNWAITABLE)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
-	if (evd->waiter)
+	if (evd->state & EVD_WAITED)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
-	if (evd->broken && !evd->queued && !evd->holding)
+	if (evd->state & EVD_BROKEN && !(evd->state & (EVD_QUEUED | EVD_HOLDING)))
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	return DAT_SUCCESS;
 }
 
 /*
- * Nothing that is readable now may be so after the arming, unless it is new. The lock is given back,
- * and taken again.
+ * Whether the channel may hold an event. It does if a completion was polled for which the CQ fired, or
+ * else hardly ever.
+ */
+static bool may_have_fired_locked(struct dapl_evd *evd)
+{
+	if (!(evd->arming & EVD_ARMED))
+		return false;
+	evd_drain_locked(evd);
+	if (!ib_cq_is_untouched(evd->cq))
+		return true;
+	evd->idle_arms -= evd->idle_arms > 0;
+	return !evd->idle_arms;
+}
+
+/* One event follows each arming. Where nothing was polled the CQ may have been armed several times. */
+static bool read_channel(struct dapl_evd *evd, bool all)
+{
+	bool fired = false, got;
+
+	do {
+		got = ib_cq_collect(evd->cq);
+		fired |= got;
+	} while (got && all);
+	return fired;
+}
+
+/*
+ * What is readable now is cleared, so that what is readable after the arming is new. The lock is released
+ * in between.
  */
 static void clear_locked(struct dapl_evd *evd, bool may_have_fired, bool *wake)
 {
-	bool late = evd->late, moderated = evd->moderated, fired;
+	bool moderated = evd->arming & EVD_MODERATED, fired = false;
 
-	evd->moderated = false;
+	evd->arming &= ~EVD_MODERATED;
 	evd_unlock(evd);
 	if (moderated)
 		ib_cq_moderate(evd->cq, 1);
 	wakefd_clear(&evd->wake);
-	fired = may_have_fired && read_channel(evd, late);
+	if (may_have_fired)
+		fired = read_channel(evd, !evd->idle_arms);
 	lock_acquire(&evd->lock);
 	evd->watched = 0;
-	if (may_have_fired)
-		collected_locked(evd, fired);
-	/* What is read here its CNO will not see. */
+	/* The CNO does not see an event that is read here. */
 	if (fired && evd_fired_locked(evd, wake))
 		evd->due |= EVD_DUE_TRIGGER;
+	else if (may_have_fired && !fired)
+		evd->idle_arms = evd->idle_arms ? 1 : IDLE_ARMS; /* 1: it is on its way */
 }
 
-static DAT_RETURN arm_and_look_locked(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold)
+static DAT_RETURN arm_and_poll_locked(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold)
 {
 	DAT_RETURN status = DAT_SUCCESS;
 	bool signalled;
 
-	if (evd->cq)
-		status = arm_looked_at_locked(evd, solicited);
+	if (evd->cq && !(evd->state & EVD_BROKEN))
+		status = cq_arm_locked(evd, solicited || evd->arming & EVD_SOLICITED);
+	evd_drain_locked(evd);
 	signalled = evd_take_signal(evd);
-	if (signalled || evd_count_locked(evd) >= threshold || (evd->broken && evd->queued))
+	if (signalled || evd_count_locked(evd) >= threshold ||
+	    (evd->state & EVD_BROKEN && evd->state & EVD_QUEUED))
 		return DAT_EV_BUSY;
-	if (evd->broken)
+	if (evd->state & EVD_BROKEN)
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
-	if (status != DAT_SUCCESS)
-		return status;
-	evd->watched = threshold;
-	return DAT_SUCCESS;
+	if (status == DAT_SUCCESS)
+		evd->watched = threshold;
+	return status;
 }
 
 static DAT_RETURN arm_held(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold)
@@ -256,25 +238,23 @@ static DAT_RETURN arm_held(struct dapl_evd *evd, bool solicited, DAT_COUNT thres
 
 	lock_acquire(&evd->lock);
 	status = check_locked(evd, threshold);
-	may_have_fired = status == DAT_SUCCESS && evd_may_have_fired_locked(evd);
+	may_have_fired = status == DAT_SUCCESS && may_have_fired_locked(evd);
 	if (status == DAT_SUCCESS &&
-	    (may_have_fired || evd->moderated || wakefd_is_raised(&evd->wake))) {
+	    (may_have_fired || evd->arming & EVD_MODERATED || wakefd_is_raised(&evd->wake))) {
 		clear_locked(evd, may_have_fired, &wake);
 		status = check_locked(evd, threshold);
-		if (evd->armed && status == DAT_SUCCESS)
-			evd_drain_locked(evd);
 	}
 	if (status == DAT_SUCCESS)
-		status = arm_and_look_locked(evd, solicited, threshold);
+		status = arm_and_poll_locked(evd, solicited, threshold);
 	evd_unlock(evd);
 	if (wake)
 		wakefd_raise(&evd->wake);
 	return status;
 }
 
-/* Held, since the channel is read without the EVD's lock. */
-static __attribute__((noinline)) DAT_RETURN arm(struct dapl_evd *evd, bool solicited,
-						DAT_COUNT threshold)
+/* The object is held, since the channel is read without the EVD's lock. */
+static __attribute__((noinline)) DAT_RETURN arm_slow(struct dapl_evd *evd, bool solicited,
+						     DAT_COUNT threshold)
 {
 	DAT_RETURN status;
 
@@ -286,71 +266,56 @@ static __attribute__((noinline)) DAT_RETURN arm(struct dapl_evd *evd, bool solic
 }
 
 /*
- * The quiet way: nothing is pending, and nothing of an earlier arming is to be read. The CQ alone is
- * armed, and looked at; what was raised, or comes meanwhile, is for the long way. The callers hold
- * the lock, which is given back.
+ * Nothing is pending, and nothing of an earlier arming is to be read: arming is a matter of the CQ. What was
+ * raised, or completes now, is left to arm_slow. The caller holds the lock, which is released.
  */
-static inline DAT_RETURN watch(struct dapl_evd *evd)
+static inline __attribute__((always_inline)) DAT_RETURN arm_fast(struct dapl_evd *evd,
+								 bool solicited)
 {
-	bool solicited;
 	int polled;
 
-	polled = ib_cq_ask(evd->cq);
-	if (__builtin_expect(!((unsigned)polled | atomic_load(&evd->wake.state)), 1)) {
-		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL);
-		evd->watched = 1;
-		lock_release(&evd->lock);
-		return DAT_SUCCESS;
+	evd->arming = EVD_ARMED | (solicited ? EVD_NARROW : 0);
+	if (__builtin_expect(ib_cq_notify(evd->cq, solicited), 1)) {
+		polled = ib_cq_ask(evd->cq);
+		if (__builtin_expect(!((unsigned)polled | atomic_load(&evd->wake.state)), 1)) {
+			evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL);
+			evd->watched = 1;
+			lock_release(&evd->lock);
+			return DAT_SUCCESS;
+		}
+		evd_tally_locked(evd,
+				 polled > 0 ? DCNT_EVD_DEQUEUE_POLL_FOUND : DCNT_EVD_DEQUEUE_POLL);
+		ib_cq_keep(evd->cq, polled);
+	} else {
+		evd_disarmed_locked(evd);
 	}
-	evd_tally_locked(evd, polled > 0 ? DCNT_EVD_DEQUEUE_POLL_FOUND : DCNT_EVD_DEQUEUE_POLL);
-	ib_cq_keep(evd->cq, polled);
-	solicited = evd->armed_narrow;
 	lock_release(&evd->lock);
-	return arm(evd, solicited, 1);
+	return arm_slow(evd, solicited, 1);
 }
 
-static inline DAT_RETURN arm_and_watch(struct dapl_evd *evd, bool solicited)
+static inline bool may_arm_fast_locked(struct dapl_evd *evd)
 {
-	evd->armed_narrow = solicited;
-	evd->armed = ib_cq_notify(evd->cq, solicited);
-	if (__builtin_expect(evd->armed, 1))
-		return watch(evd);
-	solicited = evd->armed_narrow;
-	lock_release(&evd->lock);
-	return arm(evd, solicited, 1);
+	if (evd->state)
+		return false;
+	if (evd->arming == EVD_ARMED)
+		return ib_cq_is_untouched(evd->cq) && --evd->idle_arms;
+	return !evd->arming && ib_cq_store_is_empty(evd->cq);
 }
 
-/* The common one, apart so that nothing has to be kept over calls before it. */
-static __attribute__((noinline)) DAT_RETURN arm_for_all(struct dapl_evd *evd)
-{
-	return arm_and_watch(evd, false);
-}
-
-static __attribute__((noinline)) DAT_RETURN watch_again(struct dapl_evd *evd)
-{
-	return watch(evd);
-}
-
-static inline __attribute__((always_inline)) DAT_RETURN arm_either(struct dapl_evd *evd,
-								   bool solicited,
-								   DAT_COUNT threshold)
+static inline __attribute__((always_inline)) DAT_RETURN arm(struct dapl_evd *evd, bool solicited,
+							    DAT_COUNT threshold)
 {
 	if (__builtin_expect(threshold != 1 || !lock_try(&evd->lock), 0))
-		return arm(evd, solicited, threshold);
-	if (__builtin_expect(!(evd->special | evd->unsettled) && ib_cq_store_is_empty(evd->cq),
-			     1)) {
-		if (!evd->armed)
-			return solicited ? arm_and_watch(evd, true) : arm_for_all(evd);
-		if (is_armed_locked(evd, solicited) && ++evd->idle_arms < IDLE_ARMS)
-			return watch_again(evd);
-	}
+		return arm_slow(evd, solicited, threshold);
+	if (__builtin_expect(may_arm_fast_locked(evd), 1))
+		return arm_fast(evd, solicited);
 	lock_release(&evd->lock);
-	return arm(evd, solicited, threshold);
+	return arm_slow(evd, solicited, threshold);
 }
 
 DAT_RETURN evd_arm(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold)
 {
-	return arm_either(evd, solicited, threshold);
+	return arm(evd, solicited, threshold);
 }
 
 DAT_RETURN ext_evd_arm(DAT_HANDLE handle, va_list args)
@@ -359,7 +324,7 @@ DAT_RETURN ext_evd_arm(DAT_HANDLE handle, va_list args)
 	DAT_COUNT threshold = va_arg(args, DAT_COUNT);
 
 	if (__builtin_expect(!(flags | (unsigned)(threshold - 1)), 1))
-		return arm_either(handle, false, 1);
+		return arm(handle, false, 1);
 	if (flags & ~DAT_EV_ARM_SOLICITED)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	return evd_arm(handle, flags & DAT_EV_ARM_SOLICITED, threshold);

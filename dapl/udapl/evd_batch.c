@@ -60,7 +60,7 @@ static DAT_COUNT take_plain_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVEN
 {
 	DAT_COUNT count = 0, run;
 
-	while (count < max && !evd->special) {
+	while (count < max && !(evd->state)) {
 		if (ib_cq_store_is_empty(evd->cq) && !evd_cq_fill_locked(evd))
 			break;
 		run = take_run_locked(evd, max - count, &events[count]);
@@ -79,7 +79,7 @@ static DAT_COUNT take_many_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT
 	for (;;) {
 		count += take_plain_locked(evd, max - count, &events[count]);
 		/* The ring may hold some, or a failure of the CQ be seen. */
-		if (count == max || !(evd->special || ib_cq_failed(evd->cq)) ||
+		if (count == max || !(evd->state || ib_cq_failed(evd->cq)) ||
 		    !evd_take_locked(evd, &events[count]))
 			return count;
 		count++;
@@ -89,12 +89,12 @@ static DAT_COUNT take_many_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT
 static DAT_RETURN dequeue_many_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events,
 				      DAT_COUNT *count)
 {
-	if (!evd->waiter)
+	if (!(evd->state & EVD_WAITED))
 		*count = take_many_locked(evd, max, events);
 	if (*count)
 		return DAT_SUCCESS;
 	/* The one that says why there is none. */
-	if (evd->special)
+	if (evd->state)
 		return evd_dequeue_special_locked(evd, events);
 	return DAT_QUEUE_EMPTY; /* no failure: without a class */
 }
@@ -136,7 +136,7 @@ DAT_RETURN ext_evd_pending(DAT_HANDLE handle, va_list args)
 	if (!n)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	lock_acquire(&evd->lock);
-	if (!evd->waiter)
+	if (!(evd->state & EVD_WAITED))
 		evd_drain_locked(evd);
 	count = evd_count_locked(evd);
 	if (count > evd->qlen)

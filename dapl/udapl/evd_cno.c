@@ -38,7 +38,7 @@ static struct dapl_cno *cno_lock_of(struct dapl_evd *evd)
 
 bool evd_may_trigger_locked(const struct dapl_evd *evd)
 {
-	return evd->cno && evd->enabled && !evd->waiter && !evd->dying;
+	return evd->cno && evd->enabled && !(evd->state & (EVD_WAITED | EVD_DYING));
 }
 
 void evd_arm_locked(struct dapl_evd *evd)
@@ -84,10 +84,12 @@ void evd_trigger_locked(struct dapl_evd *evd, struct dapl_cno *cno)
 	bool triggers, was;
 
 	lock_acquire(&evd->lock);
-	was = evd->ready;
+	was = evd->state & EVD_READY;
 	/* Nobody needs to know of what somebody has taken meanwhile. */
-	triggers = evd->enabled && !evd->dying && (evd->queued || evd->broken);
-	evd->ready |= triggers;
+	triggers = evd->enabled && !(evd->state & EVD_DYING) &&
+		   (evd->state & (EVD_QUEUED | EVD_BROKEN));
+	if (triggers)
+		evd->state |= EVD_READY;
 	lock_release(&evd->lock);
 	if (!triggers)
 		return;
@@ -115,9 +117,9 @@ void evd_unready(struct dapl_evd *evd)
 	if (!cno)
 		return;
 	lock_acquire(&evd->lock);
-	drop = evd->ready && !evd->queued && !evd->broken;
+	drop = evd->state & EVD_READY && !(evd->state & (EVD_QUEUED | EVD_BROKEN));
 	if (drop)
-		evd->ready = false;
+		evd->state &= ~EVD_READY;
 	lock_release(&evd->lock);
 	if (drop) {
 		TAILQ_REMOVE(&cno->ready, evd, ready_link);
@@ -158,8 +160,8 @@ static void detach(struct dapl_evd *evd, bool freed)
 	pthread_mutex_lock(&cno->lock);
 	cno_fd_remove_locked(cno, evd);
 	lock_acquire(&evd->lock);
-	was_ready = evd->ready;
-	evd->ready = false;
+	was_ready = evd->state & EVD_READY;
+	evd->state &= ~EVD_READY;
 	evd->cno = NULL;
 	lock_release(&evd->lock);
 	if (cno->poll_next == evd)
@@ -242,7 +244,7 @@ static bool is_dying(struct dapl_evd *evd)
 	bool dying;
 
 	lock_acquire(&evd->lock);
-	dying = evd->dying;
+	dying = evd->state & EVD_DYING;
 	lock_release(&evd->lock);
 	return dying;
 }

@@ -15,21 +15,21 @@ static __attribute__((noinline)) const struct ib_completion *next_special(struct
 {
 	const struct ib_completion *completion;
 
-	if (evd->holding) {
-		evd->holding = dto_is_early(evd, &evd->held);
-		return evd->holding ? NULL : &evd->held;
+	if (evd->state & EVD_HOLDING) {
+		evd_set_locked(evd, EVD_HOLDING, dto_is_early(evd, &evd->held));
+		return evd->state & EVD_HOLDING ? NULL : &evd->held;
 	}
-	completion = evd->broken ? NULL : evd_cq_next_locked(evd);
+	completion = evd->state & EVD_BROKEN ? NULL : evd_cq_next_locked(evd);
 	if (!completion) {
-		if (!evd->broken && ib_cq_failed(evd->cq)) {
-			evd->broken = true;
+		if (!(evd->state & EVD_BROKEN) && ib_cq_failed(evd->cq)) {
+			evd->state |= EVD_BROKEN;
 			evd->due |= EVD_DUE_BROKEN;
 		}
 		return NULL;
 	}
-	if (evd->merged && dto_is_early(evd, completion)) {
+	if (evd->state & EVD_MERGED && dto_is_early(evd, completion)) {
 		evd->held = *completion;
-		evd->holding = true;
+		evd->state |= EVD_HOLDING;
 		return NULL;
 	}
 	return completion;
@@ -40,11 +40,12 @@ static inline const struct ib_completion *next_locked(struct dapl_evd *evd)
 {
 	const struct ib_completion *completion = NULL;
 
-	if (__builtin_expect(!(evd->broken | evd->merged), 1))
+	if (__builtin_expect(!(evd->state & (EVD_BROKEN | EVD_MERGED)), 1))
 		completion = evd_cq_next_locked(evd);
 	if (__builtin_expect(completion != NULL, 1))
 		return completion;
-	return evd->broken | evd->merged || ib_cq_failed(evd->cq) ? next_special(evd) : NULL;
+	return evd->state & (EVD_BROKEN | EVD_MERGED) || ib_cq_failed(evd->cq) ? next_special(evd)
+									       : NULL;
 }
 
 static inline bool has_room_locked(const struct dapl_evd *evd)
@@ -72,7 +73,7 @@ static void drain_locked(struct dapl_evd *evd)
 		entry->software = false;
 		entry->srq_id = made & DTO_SLOT ? completion->wr_id : 0;
 		evd->tail += made & DTO_EVENT;
-		evd->queued |= !!(made & DTO_EVENT);
+		evd->state |= made & DTO_EVENT ? EVD_QUEUED : 0;
 		evd->may_return |= !!(made & DTO_NOTIFY);
 		evd->news |= !!(made & DTO_NOTIFY);
 		if (made == DTO_SLOT)
@@ -94,7 +95,7 @@ bool evd_drain(struct dapl_evd *evd)
 
 	lock_acquire(&evd->lock);
 	evd_drain_locked(evd);
-	empty = has_room_locked(evd) && !evd->holding;
+	empty = has_room_locked(evd) && !(evd->state & EVD_HOLDING);
 	wake = evd_wakes_locked(evd);
 	evd_unlock(evd);
 	if (wake)
@@ -111,7 +112,7 @@ static void announce_locked(struct dapl_evd *evd, const DAT_EVENT *event)
 
 	/* release: pairs with dto_is_early, the event is in the queue */
 	atomic_store_explicit(&ep->unannounced, false, memory_order_release);
-	if (evd->holding)
+	if (evd->state & EVD_HOLDING)
 		evd_drain_locked(evd);
 }
 
@@ -129,10 +130,10 @@ static void push_locked(struct dapl_evd *evd, const DAT_EVENT *event)
 	entry->event.evd_handle = evd;
 	entry->srq_id = 0;
 	entry->software = true;
-	evd->queued = true;
+	evd->state |= EVD_QUEUED;
 	evd->software++;
 	evd->may_return = true;
-	if (evd->cno && evd->enabled && !evd->waiter)
+	if (evd->cno && evd->enabled && !(evd->state & EVD_WAITED))
 		evd->due |= EVD_DUE_TRIGGER;
 }
 
@@ -141,7 +142,7 @@ bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 	bool room, wake;
 
 	lock_acquire(&evd->lock);
-	if (evd->dying) { /* nobody is left to tell */
+	if (evd->state & EVD_DYING) { /* nobody is left to tell */
 		lock_release(&evd->lock);
 		return true;
 	}
@@ -178,7 +179,7 @@ bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event)
 	if (evd_post(evd, event))
 		return true;
 	lock_acquire(&evd->lock);
-	first = !evd->overflowed && !evd->dying;
+	first = !evd->overflowed && !(evd->state & EVD_DYING);
 	evd->overflowed = true;
 	if (first && own)
 		push_overflow_locked(evd);
@@ -201,10 +202,10 @@ static void pop_locked(struct dapl_evd *evd, DAT_EVENT *event)
 		srq_slot_return(entry->srq_id, true);
 	evd->software -= entry->software;
 	/* An empty ring begins anew, in memory that is in the cache. */
-	evd->queued = evd->head != evd->tail;
-	if (!evd->queued) {
+	if (evd->head == evd->tail) {
+		evd->state &= ~EVD_QUEUED;
 		evd->head = evd->tail = 0;
-		if (evd->ready)
+		if (evd->state & EVD_READY)
 			evd->due |= EVD_DUE_UNREADY;
 	}
 	if (evd->software < (uint32_t)evd->qlen) {
@@ -242,11 +243,11 @@ bool evd_take_locked(struct dapl_evd *evd, DAT_EVENT *event)
 
 DAT_RETURN evd_dequeue_special_locked(struct dapl_evd *evd, DAT_EVENT *event)
 {
-	if (evd->waiter)
+	if (evd->state & EVD_WAITED)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	if (evd_take_locked(evd, event))
 		return DAT_SUCCESS;
-	if (!evd->broken)
+	if (!(evd->state & EVD_BROKEN))
 		return DAT_QUEUE_EMPTY; /* no failure: without a class */
 	if (evd->due & EVD_DUE_BROKEN)
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
@@ -274,7 +275,7 @@ DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 
 	lock_acquire(&evd->lock);
-	if (__builtin_expect(evd->special != 0, 0))
+	if (__builtin_expect(evd->state, 0))
 		return dequeue_special(evd, event);
 	if (__builtin_expect(evd_take_plain_locked(evd, event), 1)) {
 		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_FOUND);
@@ -294,9 +295,9 @@ void evd_discard_locked(struct dapl_evd *evd)
 
 	while (evd_take_locked(evd, &event))
 		;
-	if (evd->holding && dto_id_side(evd->held.wr_id) == DTO_SRQ)
+	if (evd->state & EVD_HOLDING && dto_id_side(evd->held.wr_id) == DTO_SRQ)
 		srq_slot_return(evd->held.wr_id, false);
-	evd->holding = false;
+	evd->state &= ~EVD_HOLDING;
 }
 
 /* ---- what is due once no lock is held ---- */
@@ -320,8 +321,8 @@ void evd_broken(struct dapl_evd *evd)
 	bool first;
 
 	lock_acquire(&evd->lock);
-	first = !evd->broken;
-	evd->broken = true;
+	first = !(evd->state & EVD_BROKEN);
+	evd->state |= EVD_BROKEN;
 	if (first)
 		evd->due |= EVD_DUE_BROKEN;
 	evd_unlock(evd);

@@ -10,10 +10,10 @@ static pthread_mutex_t resizing = PTHREAD_MUTEX_INITIALIZER;
 /* With what the CQ holds counted, too. */
 static DAT_RETURN check_locked(struct dapl_evd *evd, DAT_COUNT qlen)
 {
-	if (evd->waiter)
+	if (evd->state & EVD_WAITED)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	evd_drain_locked(evd);
-	if (evd_count_locked(evd) > qlen || evd->broken || evd->dying)
+	if (evd_count_locked(evd) > qlen || evd->state & (EVD_BROKEN | EVD_DYING))
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	return DAT_SUCCESS;
 }

@@ -28,8 +28,8 @@ static bool agrees_locked(const struct dapl_evd *evd, enum evd_stream stream,
 			  DAT_COMPLETION_FLAGS flags)
 {
 	if (stream == EVD_STREAM_OTHER)
-		return evd->class != EVD_SOLICITED;
-	if (evd->dto_streams && (evd->class == EVD_SOLICITED) != is_solicited(stream, flags))
+		return !(evd->arming & EVD_SOLICITED);
+	if (evd->dto_streams && !!(evd->arming & EVD_SOLICITED) != is_solicited(stream, flags))
 		return false;
 	if (is_solicited(stream, flags))
 		return !evd->other_streams && !(evd->flags & DAT_EVD_SOFTWARE_FLAG);
@@ -38,12 +38,12 @@ static bool agrees_locked(const struct dapl_evd *evd, enum evd_stream stream,
 	return !is_unsignalled(flags) || !evd->srq_threshold_streams;
 }
 
-static enum evd_class class_with_locked(const struct dapl_evd *evd, bool solicited)
+static uint32_t class_with_locked(const struct dapl_evd *evd, bool solicited)
 {
 	if (solicited)
 		return EVD_SOLICITED;
 	if (!evd->unsignalled_streams)
-		return EVD_THRESHOLD;
+		return 0;
 	return evd->unsignalled_streams == evd->dto_streams ? EVD_UNSIGNALLED : EVD_MIXED;
 }
 
@@ -58,12 +58,13 @@ static void count_locked(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPL
 		evd->unsignalled_streams += (unsigned)more;
 	if (is_srq_threshold(stream, flags))
 		evd->srq_threshold_streams += (unsigned)more;
-	evd->class = (unsigned char)class_with_locked(evd, solicited && evd->dto_streams);
+	evd->arming &= ~EVD_CLASS;
+	evd->arming |= class_with_locked(evd, solicited && evd->dto_streams);
 }
 
 bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
 {
-	enum evd_class before;
+	uint32_t before;
 	bool agrees;
 
 	if (!evd)
@@ -71,14 +72,14 @@ bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 	if (!obj_hold(&evd->obj))
 		return false;
 	lock_acquire(&evd->lock);
-	before = evd->class;
+	before = evd->arming & EVD_CLASS;
 	agrees = agrees_locked(evd, stream, flags);
 	if (agrees && stream == EVD_STREAM_OTHER)
 		evd->other_streams++;
 	else if (agrees)
 		count_locked(evd, stream, flags, 1);
 	/* What the CQ is to report for the CNO depends on the class. */
-	if (evd->class != before)
+	if ((evd->arming & EVD_CLASS) != before)
 		evd_rearm_locked(evd);
 	lock_release(&evd->lock);
 	if (!agrees)

@@ -24,22 +24,22 @@ struct waiter {
 
 DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 {
-	if (threshold > 1 && evd->class == EVD_UNSIGNALLED)
+	if (threshold > 1 && evd->arming & EVD_UNSIGNALLED)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
-	if (threshold > 1 && evd->class == EVD_SOLICITED)
+	if (threshold > 1 && evd->arming & EVD_SOLICITED)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
 	return DAT_SUCCESS;
 }
 
 static DAT_RETURN check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 {
-	if (evd->dying)
+	if (evd->state & EVD_DYING)
 		return DAT_ERROR(DAT_ABORT, 0);
-	if (evd->broken && evd->head == evd->tail && !evd->holding)
+	if (evd->state & EVD_BROKEN && evd->head == evd->tail && !(evd->state & EVD_HOLDING))
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
-	if (evd->unwaitable)
+	if (evd->state & EVD_UNWAITABLE)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
-	if (evd->waiter)
+	if (evd->state & EVD_WAITED)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	return evd_check_class_locked(evd, threshold);
 }
@@ -60,11 +60,11 @@ static DAT_RETURN look_locked(const struct waiter *self, DAT_EVENT *event, DAT_C
 	enough = evd_count_locked(evd) >= evd->need;
 	if (enough && evd->may_return)
 		return take_first_locked(evd, event, more);
-	if (evd->dying)
+	if (evd->state & EVD_DYING)
 		return DAT_ERROR(DAT_ABORT, 0);
-	if (evd->unwaitable)
+	if (evd->state & EVD_UNWAITABLE)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
-	if (evd->broken && !enough)
+	if (evd->state & EVD_BROKEN && !enough)
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	over = sleep_is_over(&self->sleeper);
 	if (over && enough)
@@ -80,8 +80,8 @@ static DAT_RETURN look_locked(const struct waiter *self, DAT_EVENT *event, DAT_C
 /* What came in the gap triggers the CNO; of `known` events the consumer has been told. */
 static void leave_locked(struct dapl_evd *evd, DAT_COUNT known)
 {
-	evd->waiter = false;
-	if (evd->dying)
+	evd->state &= ~EVD_WAITED;
+	if (evd->state & EVD_DYING)
 		wakefd_raise(&evd->left);
 	evd_look_locked(evd, known);
 }
@@ -151,7 +151,10 @@ static DAT_RETURN doze_locked(struct waiter *self, DAT_COUNT *more)
 	 * says itself whether it may end the sleep.
 	 */
 	evd->may_return = evd->awake = false;
-	evd->moderated = evd->cq && missing > 1;
+	if (evd->cq && missing > 1)
+		evd->arming |= EVD_MODERATED;
+	else
+		evd->arming &= ~EVD_MODERATED;
 	evd_tally_locked(evd, DCNT_EVD_WAIT_BLOCKED);
 	fds[0].revents = fds[1].revents = 0;
 	evd_unlock(evd);
@@ -173,9 +176,9 @@ static DAT_RETURN doze_locked(struct waiter *self, DAT_COUNT *more)
 	lock_acquire(&evd->lock);
 	if (fired) {
 		evd_tally_locked(evd, DCNT_EVD_WAIT_NOTIFY);
-		evd->armed = false;
+		evd_disarmed_locked(evd);
 		/* Which completion was the solicited one the device does not say. */
-		evd->may_return |= evd->class == EVD_SOLICITED;
+		evd->may_return |= !!(evd->arming & EVD_SOLICITED);
 	}
 	if (failed)
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
@@ -190,9 +193,7 @@ static DAT_RETURN doze_locked(struct waiter *self, DAT_COUNT *more)
 /* Nothing is at hand but that this thread waits: the next event is the CQ's next. */
 static bool is_plain_locked(const struct dapl_evd *evd)
 {
-	static const struct dapl_evd waited = { .waiter = true };
-
-	return evd->special == waited.special;
+	return evd->state == EVD_WAITED;
 }
 
 /* Where one completion is enough it goes straight to the caller. The lock is given back between two looks. */
@@ -290,7 +291,7 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 		status = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	}
 	if (status == DAT_SUCCESS) {
-		evd->waiter = true;
+		evd->state |= EVD_WAITED;
 		evd->need = threshold;
 		status = sleep_locked(&self, event, more);
 		if (self.reads) { /* the device may go as soon as this EVD is left */
@@ -301,7 +302,7 @@ static DAT_RETURN wait_slow(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT
 		leave_locked(evd, status_counts(status) ? *more : 0);
 	}
 	/* Freed between look and lock: the descriptor may have been made after its end. */
-	freed = evd->dying && !evd->waiter;
+	freed = evd->state & EVD_DYING && !(evd->state & EVD_WAITED);
 	evd_unlock(evd);
 	if (freed)
 		wakefd_close(&evd->wake);
@@ -362,7 +363,7 @@ DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	lock_acquire(&evd->lock);
 	evd_tally_locked(evd, DCNT_EVD_WAIT);
 	/* One completion goes straight to the caller; what is behind it has to be counted. */
-	if (__builtin_expect(!evd->special, 1) && threshold == 1 && ib_cq_store_is_empty(evd->cq) &&
+	if (__builtin_expect(!(evd->state), 1) && threshold == 1 && ib_cq_store_is_empty(evd->cq) &&
 	    evd_take_plain_locked(evd, event)) {
 		if (__builtin_expect(!ib_cq_was_last(evd->cq), 0))
 			return leave_with_more(evd, more);

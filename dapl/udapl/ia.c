@@ -206,7 +206,7 @@ static bool is_in_use(struct dapl_ia *ia)
 	if (atomic_load(&own->obj.users) > 1)
 		return true;
 	lock_acquire(&own->lock);
-	used = own->waiter;
+	used = own->state & EVD_WAITED;
 	lock_release(&own->lock);
 	return used;
 }

@@ -27,15 +27,15 @@ static DAT_RETURN look_at_evd(struct dapl_evd *evd)
 	DAT_RETURN status = WAIT_ON;
 
 	lock_acquire(&evd->lock);
-	if (evd->dying) {
+	if (evd->state & EVD_DYING) {
 		status = DAT_ERROR(DAT_ABORT, 0);
-	} else if (evd->waiter) {
+	} else if (evd->state & EVD_WAITED) {
 		status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
-	} else if (evd->unwaitable) {
+	} else if (evd->state & EVD_UNWAITABLE) {
 		status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
 	} else {
 		evd_drain_locked(evd);
-		if (evd_take_signal(evd) || evd->queued || evd->broken)
+		if (evd_take_signal(evd) || evd->state & (EVD_QUEUED | EVD_BROKEN))
 			status = DAT_EV_BUSY;
 	}
 	evd_unlock(evd);

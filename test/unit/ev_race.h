@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A consumer that sleeps on a descriptor after each event, and a producer on another processor that
- * makes the next event as soon as the consumer has taken the last one: every arming races with it.
+ * A consumer that blocks until an edge of a descriptor after each event, and a producer on another processor
+ * that makes the next event as soon as the consumer has taken the last one: every arming races with it.
  */
 #ifndef EV_RACE_H
 #define EV_RACE_H
 
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 #include <dat2/dat_event_extensions.h>
 #include "test/unit/ep_util.h"
 #include "util/clock.h"
@@ -30,6 +31,7 @@
 struct race {
 	DAT_EVD_HANDLE evd;
 	int fd;
+	int loop; /* sees edges of the descriptor */
 	unsigned rounds;
 	bool (*produce)(struct race *race, unsigned round); /* in a thread of its own */
 	bool (*taken)(struct race *race, unsigned round, const DAT_EVENT *event);
@@ -76,7 +78,7 @@ static inline DAT_RETURN race_arm_evd(struct race *race)
 /* Arms, and sleeps if it may. false: something failed, or a wake-up was lost. */
 static inline bool race_sleep(struct race *race)
 {
-	struct pollfd fd = { .fd = race->fd, .events = POLLIN };
+	struct epoll_event event;
 	DAT_RETURN status;
 
 	race_pause(race, atomic_load(&race->wanted));
@@ -87,7 +89,7 @@ static inline bool race_sleep(struct race *race)
 		return true;
 	}
 	race->sleeps++;
-	return status == DAT_SUCCESS && poll(&fd, 1, RACE_PATIENCE) == 1;
+	return status == DAT_SUCCESS && epoll_wait(race->loop, &event, 1, RACE_PATIENCE) == 1;
 }
 
 /* false: that was not the event of this round. */
@@ -133,11 +135,14 @@ static inline unsigned race_consume(struct race *race, uint64_t deadline)
  */
 static inline void race_run(struct race *race, const char *what, unsigned rounds, unsigned seconds)
 {
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	const char *text = getenv("EV_ROUNDS");
 	uint64_t deadline = clock_now() + seconds * NSEC_PER_SEC;
 	pthread_t thread;
 	unsigned round;
 
+	race->loop = epoll_create1(EPOLL_CLOEXEC);
+	CU_ASSERT_EQUAL_FATAL(epoll_ctl(race->loop, EPOLL_CTL_ADD, race->fd, &event), 0);
 	race->rounds = text ? (unsigned)strtoul(text, NULL, 10) : rounds;
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, race_produce, race), 0);
 	round = race_consume(race, text ? CLOCK_NEVER : deadline);
@@ -145,6 +150,7 @@ static inline void race_run(struct race *race, const char *what, unsigned rounds
 	atomic_store(&race->ended, true);
 	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
 	CU_ASSERT_FALSE(race->failed);
+	close(race->loop);
 	printf("%s: %u rounds, %u sleeps, %u found busy, %u spurious wake-ups\n", what, round,
 	       race->sleeps, race->busy, race->spurious);
 }

@@ -73,7 +73,7 @@ static inline bool evd_is_waited(void *handle)
 	bool waiter;
 
 	lock_acquire(&evd->lock);
-	waiter = evd->waiter && !evd->may_return;
+	waiter = evd->state & EVD_WAITED && !evd->may_return;
 	lock_release(&evd->lock);
 	return waiter;
 }

@@ -74,6 +74,7 @@ struct ib_cq {
 	unsigned head, tail;
 	bool armed, solicited_only, failing;
 	unsigned arms;
+	atomic_uint collects; /* reads of the channel */
 	bool watched;
 	_Atomic uint32_t moderation;
 };

@@ -120,6 +120,7 @@ bool ib_cq_collect(struct ib_cq *cq)
 {
 	uint64_t n;
 
+	atomic_fetch_add(&cq->collects, 1);
 	return read(cq->fd, &n, sizeof(n)) == sizeof(n);
 }
 
@@ -132,21 +133,33 @@ static inline bool fake_fire(struct ib_cq *cq)
 	return true;
 }
 
-/* The device completes something. */
-static inline void fake_complete(struct ib_cq *cq, const struct ib_completion *completion,
-				 bool solicited)
+/* The two steps of a device that completes something, between which any time may pass. */
+static inline void fake_publish(struct ib_cq *cq, const struct ib_completion *completion)
+{
+	pthread_mutex_lock(&fake.lock);
+	cq->queue[cq->tail++ % FAKE_COMPLETIONS] = *completion;
+	pthread_mutex_unlock(&fake.lock);
+}
+
+static inline void fake_fire_if_armed(struct ib_cq *cq, bool solicited)
 {
 	uint64_t one = 1;
 	bool fire;
 
 	pthread_mutex_lock(&fake.lock);
-	cq->queue[cq->tail++ % FAKE_COMPLETIONS] = *completion;
-	fire = cq->armed && (!cq->solicited_only || solicited || completion->status);
+	fire = cq->armed && (!cq->solicited_only || solicited);
 	if (fire)
 		cq->armed = false;
 	pthread_mutex_unlock(&fake.lock);
 	if (fire)
 		CU_ASSERT_EQUAL(write(cq->fd, &one, sizeof(one)), sizeof(one));
+}
+
+static inline void fake_complete(struct ib_cq *cq, const struct ib_completion *completion,
+				 bool solicited)
+{
+	fake_publish(cq, completion);
+	fake_fire_if_armed(cq, solicited || completion->status);
 }
 
 #endif

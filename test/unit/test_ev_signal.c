@@ -105,7 +105,7 @@ static bool has_waiter(void *handle)
 	bool waiter;
 
 	lock_acquire(&evd->lock);
-	waiter = evd->waiter;
+	waiter = evd->state & EVD_WAITED;
 	lock_release(&evd->lock);
 	return waiter;
 }

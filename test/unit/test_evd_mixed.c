@@ -96,7 +96,7 @@ static bool is_asleep(void *arg)
 
 	(void)arg;
 	lock_acquire(&evd->lock);
-	asleep = evd->waiter && !evd->may_return && evd->armed;
+	asleep = evd->state & EVD_WAITED && evd->arming & EVD_ARMED && !evd->may_return;
 	lock_release(&evd->lock);
 	return asleep;
 }

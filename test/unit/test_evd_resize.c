@@ -119,7 +119,7 @@ static bool is_asleep(void *handle)
 	bool asleep;
 
 	lock_acquire(&evd->lock);
-	asleep = evd->waiter && !evd->may_return;
+	asleep = evd->state & EVD_WAITED && !evd->may_return;
 	lock_release(&evd->lock);
 	return asleep;
 }
