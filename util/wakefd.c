@@ -1,76 +1,87 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A descriptor to wake a sleeper with. */
+/* A descriptor that wakes a waiter. */
 #include <errno.h>
 #include <sched.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "util/wakefd.h"
 
-static void put_token(int fd)
+/* By syscall(2): read(2) and write(2) are cancellation points, and the caller may hold a lock. */
+static long token_move(long call, int fd)
 {
-	uint64_t one = 1;
-	ssize_t n;
+	uint64_t token = 1;
+	long n;
 
 	do
-		n = write(fd, &one, sizeof(one));
+		n = syscall(call, fd, &token, sizeof(token));
 	while (n < 0 && errno == EINTR);
+	return n;
 }
 
-static bool take_token(int fd)
+static void token_put(int fd)
 {
-	uint64_t count;
-	ssize_t n;
+	token_move(SYS_write, fd);
+}
 
-	do
-		n = read(fd, &count, sizeof(count));
-	while (n < 0 && errno == EINTR);
-	return n > 0;
+static bool token_take(int fd)
+{
+	return token_move(SYS_read, fd) > 0;
+}
+
+/* -1: none. */
+static int fd_of(unsigned state)
+{
+	return (int)(state >> WAKEFD_FD_SHIFT) - 1;
 }
 
 /*
- * Whoever finds RAISED unset sets it and then writes the token; whoever takes the token unsets it.
- * In between, however long the writer is kept from it, the token is on its way, and nobody else may
- * write or unset.
+ * The thread that sets RAISED in a word with a descriptor writes one token; one that adds the
+ * descriptor to a word with RAISED does. Only the thread that reads the token unsets RAISED.
  */
 
 int wakefd_get(struct wakefd *wake)
 {
-	int have = atomic_load(&wake->fd), fd;
+	unsigned state = atomic_load(&wake->state);
+	int fd;
 
-	if (have)
-		return have - 1;
+	if (fd_of(state) >= 0)
+		return fd_of(state);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0)
 		return -1;
-	/* As in wakefd_raise: before others see the descriptor, so that who closes it waits. */
-	atomic_fetch_add(&wake->raising, 1);
-	if (!atomic_compare_exchange_strong(&wake->fd, &have, fd + 1)) {
-		close(fd); /* another thread was first */
-		fd = have - 1;
-	} else if (atomic_load(&wake->state) & WAKEFD_RAISED) {
-		/* Who raised it saw no descriptor, or just yet saw one: then two tokens come, at two times. */
-		atomic_fetch_or(&wake->state, WAKEFD_TWICE);
-		put_token(fd);
+	/* As in raise_with: before other threads see the descriptor, so that wakefd_close waits. */
+	atomic_fetch_add(&wake->writers, 1);
+	while (fd_of(state) < 0 &&
+	       !atomic_compare_exchange_weak(&wake->state, &state,
+					     state | ((unsigned)fd + 1) << WAKEFD_FD_SHIFT))
+		;
+	if (fd_of(state) >= 0) { /* another thread was first */
+		close(fd);
+		fd = fd_of(state);
+	} else if (state & WAKEFD_RAISED) {
+		token_put(fd);
 	}
-	atomic_fetch_sub(&wake->raising, 1);
+	atomic_fetch_sub(&wake->writers, 1);
 	return fd;
 }
 
 static void raise_with(struct wakefd *wake, unsigned signal)
 {
-	int have, saved;
+	unsigned before = atomic_fetch_or(&wake->state, WAKEFD_RAISED | signal);
+	int fd, saved;
 
-	if (atomic_fetch_or(&wake->state, WAKEFD_RAISED | signal) & WAKEFD_RAISED)
+	if (before & WAKEFD_RAISED || fd_of(before) < 0)
 		return;
-	/* Sequential consistency of both words: who sees the descriptor is seen by who closes it. */
-	atomic_fetch_add(&wake->raising, 1);
-	have = atomic_load(&wake->fd);
+	/* Sequentially consistent: wakefd_close sees this writer, or this writer sees no descriptor. */
+	atomic_fetch_add(&wake->writers, 1);
+	fd = fd_of(atomic_load(&wake->state));
 	saved = errno;
-	if (have)
-		put_token(have - 1);
-	atomic_fetch_sub(&wake->raising, 1);
+	if (fd >= 0)
+		token_put(fd);
 	errno = saved;
+	atomic_fetch_sub(&wake->writers, 1);
 }
 
 void wakefd_raise(struct wakefd *wake)
@@ -85,26 +96,25 @@ void wakefd_signal(struct wakefd *wake)
 
 void wakefd_clear(struct wakefd *wake)
 {
-	int have;
+	unsigned state = atomic_load(&wake->state);
 
-	if (!wakefd_is_raised(wake))
-		return;
+	while (state & WAKEFD_RAISED && fd_of(state) < 0)
+		if (atomic_compare_exchange_weak(&wake->state, &state, state & ~WAKEFD_RAISED))
+			return;
 	/*
-	 * Token first, then RAISED: a raise in between writes nothing, which is right only because
-	 * whoever clears looks again.
+	 * The token first, then RAISED: a thread that raises in between writes nothing, which is right
+	 * because the caller checks its condition afterwards.
 	 */
-	have = atomic_load(&wake->fd);
-	if (!have || take_token(have - 1))
+	if (state & WAKEFD_RAISED && token_take(fd_of(state)))
 		atomic_fetch_and(&wake->state, ~WAKEFD_RAISED);
 }
 
 void wakefd_close(struct wakefd *wake)
 {
-	int have = atomic_exchange(&wake->fd, 0);
+	int fd = fd_of(atomic_fetch_and(&wake->state, WAKEFD_SIGNAL));
 
-	while (atomic_load(&wake->raising))
+	while (atomic_load(&wake->writers))
 		sched_yield();
-	if (have)
-		close(have - 1);
-	atomic_fetch_and(&wake->state, WAKEFD_SIGNAL);
+	if (fd >= 0)
+		close(fd);
 }

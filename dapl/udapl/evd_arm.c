@@ -277,7 +277,7 @@ static inline __attribute__((always_inline)) DAT_RETURN arm_fast(struct dapl_evd
 	evd->arming = EVD_ARMED | (solicited ? EVD_NARROW : 0);
 	if (__builtin_expect(ib_cq_notify(evd->cq, solicited), 1)) {
 		polled = ib_cq_ask(evd->cq);
-		if (__builtin_expect(!((unsigned)polled | atomic_load(&evd->wake.state)), 1)) {
+		if (__builtin_expect(!((unsigned)polled | wakefd_flags(&evd->wake)), 1)) {
 			evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL);
 			evd->watched = 1;
 			lock_release(&evd->lock);

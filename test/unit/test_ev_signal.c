@@ -34,6 +34,25 @@ static void test_signal_before_wait(void)
 	rig_close(&rig);
 }
 
+/* Signalled before it has a descriptor: once the signal is taken, arming costs no system call. */
+static void test_signal_before_descriptor(void)
+{
+	struct dapl_evd *evd;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	evd = rig.recv;
+	MUST(DAT_EVD_SIGNAL(rig.recv));
+	CU_ASSERT_TRUE(rig_readable(rig_evd_fd(rig.recv)));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
+	CU_ASSERT_FALSE(wakefd_is_raised(&evd->wake));
+	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
+	CU_ASSERT_FALSE(rig_readable(rig_evd_fd(rig.recv)));
+	MUST(DAT_EVD_SIGNAL(rig.recv));
+	CU_ASSERT_TRUE(rig_readable(rig_evd_fd(rig.recv)));
+	rig_close(&rig);
+}
+
 static DAT_EVD_HANDLE storm_evd;
 static DAT_CNO_HANDLE storm_cno;
 static atomic_uint storms, storm_errnos;
@@ -254,6 +273,8 @@ static void test_looking_ends(void)
 }
 
 static const struct unit_test tests[] = {
+	{ "a signal before the descriptor costs later armings nothing",
+	  test_signal_before_descriptor },
 	{ "W5: a signal before the wait interrupts it once", test_signal_before_wait },
 	{ "W4: a storm of signals from a handler during wait, arm and dequeue", test_signal_storm },
 	{ "design 7: wait policies", test_policy },

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The wake descriptor: readable exactly while raised, whatever comes first. */
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <unistd.h>
+#include "test/unit/unit.h"
+#include "util/wakefd.h"
+
+#define ROUNDS 20000
+
+static atomic_uint calls; /* of syscall(2): each moves a token */
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	va_list args;
+	void *token;
+	size_t size;
+	int fd;
+
+	va_start(args, number);
+	fd = va_arg(args, int);
+	token = va_arg(args, void *);
+	size = va_arg(args, size_t);
+	va_end(args);
+	atomic_fetch_add(&calls, 1);
+	return __real_syscall(number, fd, token, size);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd one = { .fd = fd, .events = POLLIN };
+
+	return poll(&one, 1, 0) == 1;
+}
+
+static void test_raised_first(void)
+{
+	struct wakefd wake = { 0 };
+	int fd;
+
+	wakefd_signal(&wake);
+	wakefd_raise(&wake);
+	CU_ASSERT_EQUAL(calls, 0);
+	CU_ASSERT_TRUE(wakefd_is_raised(&wake));
+	fd = wakefd_get(&wake);
+	CU_ASSERT_EQUAL(wakefd_get(&wake), fd);
+	CU_ASSERT_TRUE(is_readable(fd));
+	wakefd_clear(&wake);
+	CU_ASSERT_FALSE(is_readable(fd));
+	CU_ASSERT_FALSE(wakefd_is_raised(&wake));
+	CU_ASSERT_TRUE(wakefd_take_signal(&wake));
+	CU_ASSERT_EQUAL(wakefd_flags(&wake), 0);
+	/* One token was written and read; clearing once more costs nothing. */
+	wakefd_clear(&wake);
+	CU_ASSERT_EQUAL(calls, 2);
+	wakefd_raise(&wake);
+	wakefd_raise(&wake);
+	CU_ASSERT_EQUAL(calls, 3);
+	CU_ASSERT_TRUE(is_readable(fd));
+	wakefd_close(&wake);
+	CU_ASSERT_EQUAL(wakefd_flags(&wake), 0);
+}
+
+static void test_cleared_first(void)
+{
+	struct wakefd wake = { 0 };
+
+	wakefd_signal(&wake);
+	wakefd_clear(&wake);
+	CU_ASSERT_FALSE(wakefd_is_raised(&wake));
+	CU_ASSERT_FALSE(is_readable(wakefd_get(&wake)));
+	CU_ASSERT_TRUE(wakefd_is_signalled(&wake));
+	wakefd_close(&wake);
+	CU_ASSERT_TRUE(wakefd_take_signal(&wake));
+}
+
+/* ---- threads that raise it, one that clears it, and the first use of the descriptor ---- */
+
+struct race {
+	struct wakefd wake;
+	pthread_barrier_t barrier;
+};
+
+static void *run_raise(void *arg)
+{
+	struct race *race = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&race->barrier);
+		wakefd_raise(&race->wake);
+		pthread_barrier_wait(&race->barrier);
+	}
+	return NULL;
+}
+
+static void *run_clear(void *arg)
+{
+	struct race *race = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&race->barrier);
+		wakefd_clear(&race->wake);
+		pthread_barrier_wait(&race->barrier);
+	}
+	return NULL;
+}
+
+/* Two threads raise, one clears, this one makes the descriptor: it says afterwards what the flag says. */
+static void test_race(void)
+{
+	struct race race = { .wake = { 0 } };
+	int differs = 0, stuck = 0;
+	pthread_t threads[3];
+
+	pthread_barrier_init(&race.barrier, NULL, 4);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, i ? run_raise : run_clear,
+						     &race),
+				      0);
+	for (int i = 0; i < ROUNDS; i++) {
+		int fd;
+
+		pthread_barrier_wait(&race.barrier);
+		fd = wakefd_get(&race.wake);
+		pthread_barrier_wait(&race.barrier);
+		differs += is_readable(fd) != wakefd_is_raised(&race.wake);
+		wakefd_clear(&race.wake);
+		stuck += is_readable(fd) || wakefd_flags(&race.wake);
+		wakefd_close(&race.wake);
+	}
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(pthread_join(threads[i], NULL), 0);
+	pthread_barrier_destroy(&race.barrier);
+	CU_ASSERT_EQUAL(differs, 0);
+	CU_ASSERT_EQUAL(stuck, 0);
+}
+
+static const struct unit_test tests[] = {
+	{ "a raise before the descriptor: one token, and none is left behind", test_raised_first },
+	{ "a clear before the descriptor; a signal outlives it", test_cleared_first },
+	{ "raise, clear and first use at once: readable exactly while raised", test_race },
+};
+
+UNIT_MAIN("wakefd", tests)
