@@ -70,6 +70,8 @@ static DAT_RETURN resize(struct dapl_evd *evd, DAT_COUNT qlen)
 		old = evd->ring;
 		swap_locked(evd, ring, size);
 		evd->qlen = qlen;
+		if (evd->watched > qlen) /* so many fill the queue */
+			evd->watched = qlen;
 		evd->completions_max = completions;
 		if (evd->room_wanted) {
 			evd->room_wanted = false;

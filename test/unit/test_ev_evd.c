@@ -365,6 +365,33 @@ static void test_arm_survives_resize(void)
 	rig_close(&rig);
 }
 
+/* Armed for more events than the queue has room for after a resize: a full queue fires. */
+static void test_resize_below_threshold(void)
+{
+	struct rig rig;
+	DAT_FD fd;
+	int i;
+
+	rig_open_ep(&rig);
+	rig_connect(&rig);
+	fd = rig_evd_fd(rig.recv);
+	for (i = 0; i < 3; i++)
+		MUST(rig_post_se(rig.recv, 1));
+	MUST(DAT_EVD_ARM(rig.recv, 0, RIG_QLEN));
+	MUST(dat_evd_resize(rig.recv, 4));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	MUST(rig_post_se(rig.recv, 1));
+	CU_ASSERT_TRUE(rig_readable(fd));
+	IS(DAT_EVD_ARM(rig.recv, 0, 4), DAT_EV_BUSY);
+	MUST(dat_evd_resize(rig.recv, RIG_QLEN));
+	MUST(DAT_EVD_ARM(rig.recv, 0, RIG_QLEN));
+	CU_ASSERT_FALSE(rig_readable(fd));
+	MUST(dat_evd_resize(rig.recv, 4)); /* full at once */
+	CU_ASSERT_TRUE(rig_readable(fd));
+	rig_empty(rig.recv, 4);
+	rig_close(&rig);
+}
+
 /* An arming keeps nothing from being freed; the descriptors go with their objects. */
 static void test_free_of_what_is_armed(void)
 {
@@ -463,6 +490,8 @@ static const struct unit_test tests[] = {
 	{ "W6: threshold 8: fires early at most 8 times, busy with 8", test_threshold },
 	{ "W12: overflow: fires, busy while events are left, then INVALID_STATE", test_overflow },
 	{ "wakeup 8: an arming survives a resize", test_arm_survives_resize },
+	{ "a resize below the threshold of an arming lowers the threshold",
+	  test_resize_below_threshold },
 	{ "wakeup 8: what is armed can be freed, and its descriptor goes with it",
 	  test_free_of_what_is_armed },
 };
