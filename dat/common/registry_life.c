@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The lock of the registry, and its life: read on first use, gone after the destructor. */
+/* The lock of the registry, its initialisation on first use, and its end in the destructor. */
 #include <stdlib.h>
 #include "dat/common/handle.h"
 #include "util/log.h"
@@ -64,8 +64,7 @@ static void keep_source(void *list, const char *source)
 }
 
 /*
- * Into a list of its own: a fork or an exit in the middle of it must find the registry empty, not
- * half full.
+ * Reads into a separate list, so that a fork or an exit during the read finds the registry empty, not partly filled.
  */
 static void read_conf(struct sr_list *list)
 {
@@ -123,8 +122,7 @@ bool reg_is_gone(void)
 }
 
 /*
- * Only the forking thread lives on in the child: turns of others, and those who waited for them, do
- * not exist there.
+ * Only the forking thread exists in the child: the turns that other threads held, and their waiters, are cleared.
  */
 static void after_fork_in_child(void)
 {
@@ -143,8 +141,7 @@ __attribute__((constructor)) static void life_begin(void)
 }
 
 /*
- * IAs still open keep what they need: their owners may run after this, and find the registry
- * functions closed.
+ * IAs that are still open keep their providers, since their owners may run after this; registry functions then fail.
  */
 __attribute__((destructor)) static void life_end(void)
 {
