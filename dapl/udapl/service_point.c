@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the service points share: a listener, and the way of a request from it to the EVD. */
+/* The common part of service points: a listener, and the delivery of its requests to the EVD. */
 #include "dapl/udapl/ep_ud.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 #include "util/log.h"
-
-uint16_t address_port(const struct sockaddr_storage *address)
-{
-	if (address->ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)address)->sin_port);
-}
 
 struct dapl_sp *sp_new(struct dapl_ia *ia, enum obj_kind kind, struct dapl_evd *evd,
 		       DAT_RETURN *status)
@@ -20,7 +13,7 @@ struct dapl_sp *sp_new(struct dapl_ia *ia, enum obj_kind kind, struct dapl_evd *
 	pthread_mutex_lock(&ep_streams_lock);
 	joined = evd_attach(evd, EVD_STREAM_OTHER, DAT_COMPLETION_DEFAULT_FLAG);
 	pthread_mutex_unlock(&ep_streams_lock);
-	/* Only a solicited EVD refuses, which takes receive completions alone. */
+	/* Only an EVD of class SOLICITED refuses: it takes only receive completions. */
 	if (!joined) {
 		*status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
 		return NULL;
@@ -53,6 +46,14 @@ DAT_RETURN sp_listen(struct dapl_sp *sp, uint16_t port, DAT_HANDLE *handle)
 	if (sp->kind != OBJ_CSP)
 		ia_count(sp->obj.ia, sp->kind == OBJ_PSP ? DCNT_IA_PSP_CREATE : DCNT_IA_RSP_CREATE);
 	return DAT_SUCCESS;
+}
+
+DAT_RETURN sp_listen_qual(struct dapl_sp *sp, DAT_HANDLE *handle)
+{
+	uint16_t port = ib_cm.qual_port(sp->qual);
+
+	return port ? sp_listen(sp, port, handle)
+		    : DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 }
 
 void sp_deafen(struct dapl_sp *sp)
@@ -92,7 +93,7 @@ static DAT_EVENT arrival(const struct dapl_sp *sp, const struct dapl_cr *cr,
 		.event_data.cr_arrival_event_data = {
 			.sp_handle.psp_handle = (DAT_PSP_HANDLE)(uintptr_t)sp,
 			.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&sp->obj.ia->address,
-			.conn_qual = sp->kind == OBJ_CSP ? address_port(&request->local) : sp->qual,
+			.conn_qual = sp->kind == OBJ_CSP ? ib_cm.port_qual(ib_cm.port_get(&request->local)) : sp->qual,
 			.cr_handle = (DAT_CR_HANDLE)(uintptr_t)cr,
 			.truncate_flag = request->size > EP_PRIVATE_DATA_MAX ? DAT_TRUE : DAT_FALSE,
 		},
@@ -104,7 +105,10 @@ static bool comes_with_ep(const struct dapl_sp *sp)
 	return sp->kind == OBJ_RSP || sp->flags == DAT_PSP_PROVIDER_FLAG;
 }
 
-/* The EP that comes with the request, if one does. false: there is none to be had. */
+/*
+ * Sets *ep to the EP that comes with the request, if one does. Returns false if none can be
+ * created.
+ */
 static bool ep_choose(struct dapl_sp *sp, struct dapl_cr *cr)
 {
 	cr->comm = sp->comm;
@@ -117,7 +121,10 @@ static bool ep_choose(struct dapl_sp *sp, struct dapl_cr *cr)
 	return true;
 }
 
-/* The EP is in its new state before the event can be taken, and in the old one if it cannot. */
+/*
+ * The EP is in its new state before the event can be taken, and in the old one if it cannot be
+ * posted.
+ */
 static bool deliver(struct dapl_sp *sp, struct dapl_cr *cr, const DAT_EVENT *event)
 {
 	struct dapl_ep *ep = cr->ep;
@@ -135,8 +142,8 @@ static bool deliver(struct dapl_sp *sp, struct dapl_cr *cr, const DAT_EVENT *eve
 	return posted;
 }
 
-/* A request that finds no room is refused, and nothing of it is left. */
-static void drop(struct dapl_cr *cr)
+/* Rejects a request whose event found no room, and frees its CR and the EP created for it. */
+static void service_point_drop(struct dapl_cr *cr)
 {
 	struct dapl_ep *made = cr->tentative ? cr->ep : NULL;
 
@@ -154,8 +161,8 @@ void sp_request_upcall(void *listener_owner, struct ib_conn *conn, const struct 
 
 	if (!cr) {
 		log_at(LOG_NOTE, "service point %p: a request is refused: %s", (void *)sp,
-		       sp->taken ? "it had its one"
-		       : refused ? "its endpoints are those of connections"
+		       sp->taken ? "it has had its request"
+		       : refused ? "its endpoints are not for datagrams"
 				 : "no memory");
 		ib_conn_destroy(conn);
 		return;
@@ -173,5 +180,5 @@ void sp_request_upcall(void *listener_owner, struct ib_conn *conn, const struct 
 	       "service point %p: no room for a request in evd %p, or no endpoint for "
 	       "it; it is refused",
 	       (void *)sp, (void *)sp->evd);
-	drop(cr);
+	service_point_drop(cr);
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Connections that their owner has given up, but whose peer may not know of the end: the CM sends a disconnect request
- * again until it is answered or its tries are used up, but only as long as the id exists (InfiniBand 12.9.7, DREQ sent).
+ * Draining: keeps the CM id of a destroyed connection until its peer has answered the disconnect request. The CM
+ * repeats the request until it is answered or its retries are used up, but only while the id exists (InfiniBand 12.9.7,
+ * DREQ sent).
  */
 #include "dapl/openib/openib.h"
 #include "util/clock.h"
 
-bool farewell_begin(struct ib_conn *conn)
+bool conn_drain_begin(struct ib_conn *conn)
 {
 	struct ib_device *device = conn->device;
-	bool leaves;
+	bool drains;
 
 	pthread_mutex_lock(&device->lock);
-	leaves = conn->leaves = conn->told && conn->step != CONN_ENDED;
-	if (leaves)
-		LIST_INSERT_HEAD(&device->leaving, conn, leaving);
-	pthread_mutex_unlock(&device->lock); /* from here on the event thread may free it */
-	return leaves;
+	drains = conn->drains = conn->dreq_sent && conn->step != CONN_ENDED;
+	if (drains)
+		LIST_INSERT_HEAD(&device->draining, conn, draining);
+	pthread_mutex_unlock(&device->lock); /* from here on the event thread may free `conn` */
+	return drains;
 }
 
 static bool is_end(enum rdma_cm_event_type type)
@@ -25,8 +26,8 @@ static bool is_end(enum rdma_cm_event_type type)
 	       type == RDMA_CM_EVENT_DEVICE_REMOVAL;
 }
 
-/* The step tells a farewell that is only about to begin that it is over. */
-bool farewell_ends(struct ib_conn *conn, enum rdma_cm_event_type type)
+/* Sets the step even if the drain has not begun: conn_drain_begin() then finds that it is not needed. */
+bool conn_drain_ends(struct ib_conn *conn, enum rdma_cm_event_type type)
 {
 	struct ib_device *device = conn->device;
 	bool ends;
@@ -35,9 +36,9 @@ bool farewell_ends(struct ib_conn *conn, enum rdma_cm_event_type type)
 		return false;
 	pthread_mutex_lock(&device->lock);
 	conn->step = CONN_ENDED;
-	ends = conn->leaves;
+	ends = conn->drains;
 	if (ends) {
-		LIST_REMOVE(conn, leaving);
+		LIST_REMOVE(conn, draining);
 		pthread_cond_broadcast(&device->left);
 	}
 	pthread_mutex_unlock(&device->lock);
@@ -48,13 +49,13 @@ static bool is_awaited_locked(const struct ib_device *device)
 {
 	const struct ib_conn *conn;
 
-	LIST_FOREACH(conn, &device->leaving, leaving)
-		if (conn->hopeful)
+	LIST_FOREACH(conn, &device->draining, draining)
+		if (conn->awaits_reply)
 			return true;
 	return false;
 }
 
-void ib_device_farewell(struct ib_device *device, uint64_t deadline)
+void ib_device_drain(struct ib_device *device, uint64_t deadline)
 {
 	struct timespec until = { .tv_sec = (time_t)(deadline / NSEC_PER_SEC),
 				  .tv_nsec = (long)(deadline % NSEC_PER_SEC) };
@@ -71,13 +72,13 @@ void ib_device_farewell(struct ib_device *device, uint64_t deadline)
 		       device->attr.device_name);
 }
 
-/* No event thread any more. */
-void farewell_drop(struct ib_device *device)
+/* The event thread has ended: no lock is needed. */
+void conn_drain_drop(struct ib_device *device)
 {
 	struct ib_conn *conn;
 
-	while ((conn = LIST_FIRST(&device->leaving))) {
-		LIST_REMOVE(conn, leaving);
+	while ((conn = LIST_FIRST(&device->draining))) {
+		LIST_REMOVE(conn, draining);
 		conn_free(conn);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the kernel counts of a device, in files; a kernel or device without one counts nothing there. */
+/* Reads the counters of a device from sysfs; a counter that the kernel or device lacks is 0. */
 #include <inttypes.h>
 #include <stdio.h>
 #include "dapl/openib/openib.h"
@@ -35,7 +35,7 @@ static const char *const diagnostic_files[] = {
 	"sq_num_oos", "sq_num_rire", "sq_num_rree", "sq_num_tree",
 };
 
-/* A missing file is no failure: this kernel does not count that. */
+/* A missing file is not an error: this kernel lacks the counter. */
 static bool file_read(const char *folder, const char *name, uint64_t *value)
 {
 	char path[2 * PATH_LENGTH];
@@ -51,7 +51,7 @@ static bool file_read(const char *folder, const char *name, uint64_t *value)
 	return read;
 }
 
-/* Newer kernels keep them under the device, older ones in a class of their own. */
+/* Newer kernels have the CM counters under the device, older ones in a class of their own. */
 static void cm_read(const struct ib_device *device, const char *folder, const char *name,
 		    uint64_t *value)
 {

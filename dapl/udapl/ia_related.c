@@ -4,7 +4,7 @@
 #include "dapl/udapl/ia.h"
 #include "dapl/udapl/provider.h"
 
-/* `answer` is written on success only; a name that cannot be opened is no opinion. */
+/* Returns an error and leaves *answer unchanged if the name cannot be opened. */
 DAT_RETURN dapl_ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR name, DAT_BOOLEAN *answer)
 {
 	const struct dapl_ia *ia = ia_from(handle), *other;
