@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A disconnect whose answer is late: the CM goes on asking for it, although the EP is freed, and a graceful close of the IA
- * waits for it. The software device loses nothing, so the test keeps the answer back.
+ * A disconnect whose answer is late: the CM keeps asking for it although the EP is freed, and a
+ * graceful close of the IA waits for it. The software device loses no messages, so the test
+ * withholds the answer.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,10 +14,10 @@
 #include "test/unit/two_ends.h"
 #include "util/clock.h"
 
-static _Atomic(struct rdma_cm_id *) first;   /* the first to disconnect, of a test */
-static struct rdma_event_channel *channel;   /* its */
-static atomic_bool quiet;		     /* it hears of no end */
-static _Atomic(struct rdma_cm_event *) kept; /* that one */
+static _Atomic(struct rdma_cm_id *) first;   /* the test's first identifier that disconnects */
+static struct rdma_event_channel *channel;   /* the channel of `first` */
+static atomic_bool quiet;		     /* events of its end are withheld */
+static _Atomic(struct rdma_cm_event *) kept; /* the event that is withheld */
 static atomic_bool destroyed, destroyed_unanswered, hurries, waits;
 
 int __real_rdma_disconnect(struct rdma_cm_id *id);
@@ -32,9 +33,9 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 int __wrap_rdma_disconnect(struct rdma_cm_id *id)
 {
-	struct rdma_cm_id *nobody = NULL;
+	struct rdma_cm_id *none = NULL;
 
-	if (atomic_compare_exchange_strong(&first, &nobody, id))
+	if (atomic_compare_exchange_strong(&first, &none, id))
 		channel = id->channel;
 	return __real_rdma_disconnect(id);
 }
@@ -56,7 +57,7 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *from, struct rdma_cm_eve
 	return -1;
 }
 
-/* The close that waits. It is over at once where the test hurries, but was not for ever. */
+/* The wait of the close. Times out at once if the test sets `hurries`, but must have a deadline. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				  const struct timespec *until)
 {
@@ -67,7 +68,10 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 	return ETIMEDOUT;
 }
 
-/* Waits until all its events are acknowledged. */
+/*
+ * The real call blocks until all events of the identifier are acknowledged, so the withheld event
+ * is acknowledged first.
+ */
 int __wrap_rdma_destroy_id(struct rdma_cm_id *id)
 {
 	struct rdma_cm_event *event;
@@ -88,18 +92,18 @@ static bool is_given(void *arg)
 	return !atomic_load(&kept);
 }
 
-/* The answer, and an event of nobody's that has the channel read. */
+/* Lets the peer's answer through, and makes an unrelated CM event so that the channel is read. */
 static void answer(void)
 {
 	struct sockaddr_in loopback = { .sin_family = AF_INET,
 					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct rdma_cm_id *nobody;
+	struct rdma_cm_id *none;
 
 	atomic_store(&quiet, false);
-	CU_ASSERT_EQUAL_FATAL(rdma_create_id(channel, &nobody, NULL, RDMA_PS_TCP), 0);
-	CU_ASSERT_EQUAL(rdma_resolve_addr(nobody, NULL, (struct sockaddr *)&loopback, 1000), 0);
+	CU_ASSERT_EQUAL_FATAL(rdma_create_id(channel, &none, NULL, RDMA_PS_TCP), 0);
+	CU_ASSERT_EQUAL(rdma_resolve_addr(none, NULL, (struct sockaddr *)&loopback, 1000), 0);
 	CU_ASSERT_TRUE(unit_wait_for(is_given, NULL, UNIT_PATIENCE));
-	CU_ASSERT_EQUAL(__real_rdma_destroy_id(nobody), 0);
+	CU_ASSERT_EQUAL(__real_rdma_destroy_id(none), 0);
 }
 
 static void begin_connected(void)
@@ -168,7 +172,7 @@ static void test_answered(void)
 	end();
 }
 
-/* A close that does not wait destroys it instead. */
+/* A close that does not wait destroys the identifier instead. */
 static bool close_waits_or_is_over(void *arg)
 {
 	return atomic_load(&waits) || is_destroyed(arg);
@@ -202,7 +206,7 @@ static void test_never_answered(void)
 	CU_ASSERT_TRUE(atomic_load(&destroyed_unanswered));
 }
 
-/* Whoever did not answer a write will hardly answer this. */
+/* A peer that did not answer a write is not expected to answer the disconnect request either. */
 static void test_broken(void)
 {
 	DAT_EVENT event;
@@ -236,9 +240,9 @@ static const struct unit_test tests[] = {
 	{ "an EP is reset and used again before the peer has answered", test_reset },
 	{ "the answer comes before the EP is freed", test_answered },
 	{ "a graceful close of the IA waits for the answer", test_graceful_close },
-	{ "but not for ever", test_never_answered },
-	{ "nor for who is out of reach", test_broken },
-	{ "an abrupt one does not wait", test_abrupt_close },
+	{ "a graceful close waits for the answer only for a limited time", test_never_answered },
+	{ "a graceful close does not wait for a peer that is out of reach", test_broken },
+	{ "an abrupt close does not wait for the answer", test_abrupt_close },
 };
 
-UNIT_MAIN("farewell", tests)
+UNIT_MAIN("conn_drain", tests)
