@@ -2,8 +2,8 @@
 # Measuring: see bench/README.md.
 
 bench := $(addprefix $(B)/bench/,limit verbs dat)
-# Counts by single steps; means something only of code without a sanitizer.
-exact := $(if $(SAN)$(COV),,$(if $(filter x86_64%,$(ARCH)),$(addprefix $(B)/bench/,exact exact-client)))
+# Counted by single steps, which is valid only for code without a sanitizer.
+exact := $(if $(SAN)$(COV),,$(if $(filter x86_64%,$(ARCH)),$(addprefix $(B)/bench/,exact exact-client exact-client1)))
 
 .PHONY: bench bench-exact bench-rxe
 
@@ -12,7 +12,7 @@ $(B)/bench/limit: $(call objs,bench/limit.c bench/limit_conn.c bench/measure.c)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
 
-# As any verbs program is linked; the path leads to the drop-in.
+# Linked like any verbs program; the path leads to the drop-in.
 $(B)/bench/verbs: $(call objs,bench/verbs.c bench/verbs_cm.c bench/measure.c) $(drop)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -25,7 +25,7 @@ $(B)/bench/dat: $(call objs,bench/dat.c bench/measure.c) $(libs)
 
 # Three minutes. ARGS='--rows wake --seconds 20': the options of bench/run.
 bench: all $(bench)
-	$(Q)bench/run $(ARGS) $(B)
+	$(Q)bench/run --svg '$(B)/bench/speeds.svg' $(ARGS) $(B)
 
 # DAT, ours and OFED's, beside verbs alone, in a guest with soft-RoCE (test/vm).
 bench-rxe: all $(bench)
@@ -38,11 +38,17 @@ $(B)/bench/exact: $(call objs,bench/exact.c bench/exact_step.c bench/exact_text.
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
 
-# The program that runs it chooses its libdat2.
+# The starting program chooses its libdat2.
 $(B)/bench/exact-client: $(call objs,bench/exact_client.c bench/exact_pair.c) $(B)/lib/libdat2.so.2
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2
+
+# The same for libdat.so.1 and DAT 1.2.
+$(B)/bench/exact-client1: $(patsubst %.c,$(B)/one/%.o,bench/exact_client.c bench/exact_pair.c) $(libdat) $(B)/lib/libdat2.so.2
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat -Wl,-rpath-link,$(B)/lib
 
 bench-exact: all $(exact)
 	$(Q)$(B)/bench/exact $(if $(REPORT),--report)

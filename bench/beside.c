@@ -71,7 +71,7 @@ bool beside_begin(void)
 		snprintf(conf, sizeof(conf), "%s/dat.conf", folder);
 		return true;
 	}
-	fprintf(stderr, "where is the build? %s\n", strerror(errno));
+	fprintf(stderr, "the build folder is not found: %s\n", strerror(errno));
 	return false;
 }
 

@@ -9,16 +9,22 @@ enum variant { OURS, PACKAGED, PACKAGED_QUIET, VARIANTS };
 
 extern const char *const beside_name[VARIANTS];
 
-/* Finds the build that this program is of: it lies in BUILD/bench. false, with the reason told. */
+/*
+ * Finds the build directory of this program, which is in BUILD/bench. On failure prints the reason
+ * and returns false.
+ */
 bool beside_begin(void);
-/* What is executed from now on gets these libraries, and an IA "exact" on the device of the build. */
+/*
+ * Programs that are executed later use these libraries, and have an IA "exact" on the device of the
+ * build.
+ */
 bool beside_set(enum variant variant);
 void beside_end(void);
 
-/* On one processor from now on, with what is executed. */
+/* Binds this process, and programs that it executes later, to one processor. */
 void beside_stay(void);
 
-/* BUILD/bench/NAME, until the next call. */
+/* Returns the path BUILD/bench/NAME, valid until the next call. */
 const char *beside_program(const char *name);
 bool beside_is_of_build(const char *path);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The product through DAT: the tests of traffic.h. lat dequeues, wake waits in dat_evd_wait, fd arms the EVD and sleeps on
- * its descriptor. DAPL_TEST_IA names the interface adapter, without it that of the software device.
+ * The product through DAT: the tests of traffic.h. lat dequeues, wake waits in dat_evd_wait, fd
+ * arms the EVD and blocks on its descriptor. DAPL_TEST_IA names the interface adapter, by default
+ * that of the software device.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -19,7 +20,7 @@ struct end {
 	DAT_IA_HANDLE ia;
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE transfers, connections, requests;
-	DAT_EP_HANDLE ep, *eps; /* in use; all */
+	DAT_EP_HANDLE ep, *eps; /* connections in use, and all */
 	DAT_LMR_TRIPLET from, to;
 	DAT_RMR_TRIPLET target; /* the other side's `from` */
 	DAT_EP_ATTR attr;
@@ -30,7 +31,7 @@ struct found {
 	unsigned sends, recvs;
 };
 
-/* What each side tells the other in `shared`. */
+/* Each side publishes this in `shared`. */
 struct told {
 	DAT_CONN_QUAL port;
 	DAT_RMR_TRIPLET target;
@@ -105,7 +106,7 @@ static inline void end_poll(struct end *end, struct found *found)
 		end_count(&event, found);
 }
 
-/* The loop of dat_events(7): dequeue all, arm, sleep if nothing came. */
+/* The loop of dat_events(7): dequeue all, arm, block if nothing came. */
 static inline void end_wait_fd(struct end *end, struct found *found)
 {
 	struct pollfd p = { .fd = end->fd, .events = POLLIN };
@@ -243,7 +244,7 @@ static void connect_one(struct end *end, DAT_IA_ADDRESS_PTR address, DAT_CONN_QU
 	next(end->connections, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-/* One after the other, so that those of both sides are in the same order. */
+/* Connects the EPs in turn, so that both sides have them in the same order. */
 static void end_connect(struct end *end, struct told *told)
 {
 	DAT_IA_ADDRESS_PTR address = address_of(end);

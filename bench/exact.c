@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * What a call costs above the verbs driver, counted and not timed: user instructions, locked instructions and
- * system calls of the data path, of this build and of the packaged OFED libraries, from one program over one
- * device. A loaded machine changes nothing. A figure that could not be counted is not printed.
+ * Counts the cost of data path calls without the verbs driver: user instructions, locked instructions and system calls,
+ * of this build and of the packaged OFED libraries, with the same program and device. Since it counts and does not
+ * time, load does not change the figures. A figure that could not be counted is not printed.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -35,28 +35,31 @@ static const struct {
 	[EXACT_ARM_AGAIN] = { "EV", "DAT_EVD_ARM, armed already", { 0 } },
 };
 
-/* Of the event extension, which the packaged libraries do not have. */
-#define BATCH_LIMIT 0.50 /* of what as many single dequeues take */
+/* The calls of the event extension, which the packaged libraries do not have. */
+#define BATCH_LIMIT 0.50 /* at most this part of as many single dequeues */
 #define ARM_LIMIT   100u
+
+/* The same program through libdat.so.1: the most that it may add to a call. */
+#define ONE_POST_LIMIT	30 /* one triplet is converted */
+#define ONE_RDMA_LIMIT	40 /* two triplets are converted */
+#define ONE_EVENT_LIMIT 40
 
 #define LOCKED_LIMIT	   1u
 #define SYSTEM_CALLS_LIMIT 0u
 
-static struct exact_run runs[VARIANTS];
+static struct exact_run runs[VARIANTS], run_one;
 
 /* ---- the three runs ---- */
 
-/* What was counted is what was meant to be: the libraries are the right ones, the calls all there. */
-static bool is_sound(enum variant variant)
+/* True if the run used the right libraries and counted all calls. */
+static bool is_sound(const struct exact_run *run, bool ours, int calls)
 {
-	const struct exact_run *run = &runs[variant];
-	bool ours = variant == OURS;
-	int calls = ours ? EXACT_CALLS : EXACT_PLAIN, i;
+	int i;
 
 	if (beside_is_of_build(run->registry) != ours ||
 	    beside_is_of_build(run->provider) != ours || !beside_is_of_build(run->driver)) {
-		fprintf(stderr, "exact: not the libraries that were meant: %s, %s, %s\n",
-			run->registry, run->provider, run->driver);
+		fprintf(stderr, "exact: wrong libraries were loaded: %s, %s, %s\n", run->registry,
+			run->provider, run->driver);
 		return false;
 	}
 	for (i = 0; i < calls; i++) {
@@ -76,12 +79,18 @@ static bool run_all(void)
 
 	for (variant = OURS; variant < VARIANTS; variant++) {
 		if (!beside_set(variant) || !exact_run(client, "exact", &runs[variant]) ||
-		    !is_sound(variant)) {
+		    !is_sound(&runs[variant], variant == OURS,
+			      variant == OURS ? EXACT_CALLS : EXACT_PLAIN)) {
 			fprintf(stderr, "exact: no figures of %s\n", beside_name[variant]);
 			return false;
 		}
 	}
-	return true;
+	client = beside_program("exact-client1");
+	if (beside_set(OURS) && exact_run(client, "exact", &run_one) &&
+	    is_sound(&run_one, true, EXACT_PLAIN))
+		return true;
+	fprintf(stderr, "exact: no figures of DAT 1.2\n");
+	return false;
 }
 
 /* ---- the figures ---- */
@@ -131,7 +140,7 @@ static void print_ratio(int call, enum variant reference, int *end)
 	       verdict(ratio <= limit, end));
 }
 
-/* Of these the worst call counts. */
+/* The worst call of these counts. */
 static void print_most(const char *goal, int call, const char *what, size_t member, unsigned limit,
 		       int *end)
 {
@@ -146,7 +155,9 @@ static void print_most(const char *goal, int call, const char *what, size_t memb
 	printf("-\t%u\t%s\n", limit, verdict(ours <= limit, end));
 }
 
-/* An event at a time costs more where the device has to be asked: the mean of whole batches. */
+/*
+ * Compares the means of whole batches, because single dequeues cost more when they poll the device.
+ */
 static void print_batch(int batch, int single, int *end)
 {
 	unsigned ours = SPREAD(OURS, batch, instructions).median, sum = 0;
@@ -170,6 +181,27 @@ static void print_events(int *end)
 		   end);
 	print_most("EV", EXACT_ARM_AGAIN, "instructions beside the device's", INSTRUCTIONS,
 		   ARM_LIMIT, end);
+}
+
+/*
+ * DAT 1.2 adds neither a lock nor a system call, and few instructions: in the median, and to the
+ * worst call.
+ */
+static void print_one(int call, int *end)
+{
+	const struct exact_count *one = run_one.calls[call], *two = runs[OURS].calls[call];
+	int limit = call <= EXACT_POST_SEND   ? ONE_POST_LIMIT
+		    : call <= EXACT_POST_READ ? ONE_RDMA_LIMIT
+					      : ONE_EVENT_LIMIT;
+	int with = (int)spread_of(one, INSTRUCTIONS).median;
+	int without = (int)spread_of(two, INSTRUCTIONS).median;
+	size_t locked = offsetof(struct exact_count, locked);
+	size_t system_calls = offsetof(struct exact_count, system_calls);
+	bool only = spread_of(one, locked).most <= spread_of(two, locked).most &&
+		    spread_of(one, system_calls).most <= spread_of(two, system_calls).most;
+
+	printf("12\t%s of DAT 1.2: instructions added\t%d\t%d\t%d\t%d\t%s\n", rows[call].call, with,
+	       without, with - without, limit, verdict(with - without <= limit && only, end));
 }
 
 static void print_spread(int call)
@@ -198,6 +230,8 @@ static int print_all(void)
 		print_ratio(call, PACKAGED_QUIET, &end);
 	}
 	print_events(&end);
+	for (call = 0; call < EXACT_PLAIN; call++)
+		print_one(call, &end);
 	for (call = 0; call < EXACT_CALLS; call++)
 		print_most("G14", call, "locked instructions", offsetof(struct exact_count, locked),
 			   LOCKED_LIMIT, &end);

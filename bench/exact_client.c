@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The program whose calls are counted: exact-client IA. It runs under `exact`, which says with which
- * libraries; it knows no provider, and none knows it.
+ * exact-client IA: the program whose calls `exact` counts. `exact` selects the libraries; this program depends on no
+ * particular provider.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <dat2/udat.h>
+#ifndef TEST_ONE
 #include <dat2/dat_event_extensions.h>
+#endif
 #include "bench/exact_mark.h"
 #include "bench/exact_pair.h"
 
 #define WARM_UP 40
-#define WANTED	96 /* of each call, that did what was meant */
+#define WANTED	96 /* how often each call was counted and succeeded */
 #define TRIES	2000
 #define SECONDS 1000000u /* of DAT_TIMEOUT */
 
@@ -21,7 +24,7 @@ static DAT_COUNT more;
 static const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
 static bool marking;
 
-/* Counts one call. Through a pointer: what links the program with the library is not counted. */
+/* Counts one call, through a pointer, so that the jump into the library is not counted. */
 #define COUNTED(which, function, expected, ...)                             \
 	counted_end(which,                                                  \
 		    (counted_begin(which, (uint64_t)(uintptr_t)(function)), \
@@ -56,7 +59,7 @@ static void take(DAT_EVD_HANDLE evd)
 	}
 }
 
-/* A message, both of whose events are there afterwards, at the software device without delay. */
+/* Sends a message and reaps both of its events; on the software device they come without delay. */
 static void message(bool count)
 {
 	bool was = marking;
@@ -98,6 +101,16 @@ static void one_sided(void)
 	take(pair.sent);
 }
 
+#ifdef TEST_ONE /* without extensions */
+static void with_events(void)
+{
+}
+
+static bool has_events(void)
+{
+	return false;
+}
+#else
 static void post_batch(void)
 {
 	int i;
@@ -106,7 +119,7 @@ static void post_batch(void)
 		message(false);
 }
 
-/* All are there, or the rest is waited for without being counted. */
+/* Dequeues the batch if it is complete, else waits for the rest without counting. */
 static void dequeue_batch(enum exact_call which, DAT_EVD_HANDLE evd)
 {
 	int i;
@@ -131,7 +144,7 @@ static void dequeue_at_once(enum exact_call which, DAT_EVD_HANDLE evd)
 		take(evd);
 }
 
-/* Nothing is there, nothing was: each time another EVD, which then is armed already. */
+/* Arms an EVD with nothing pending; each call takes another EVD, which then is armed already. */
 static void arm(void)
 {
 	DAT_EVD_HANDLE evd;
@@ -162,6 +175,8 @@ static bool has_events(void)
 	return DAT_EV_VERSION(pair.ia, &major, &minor) == DAT_SUCCESS;
 }
 
+#endif
+
 static void plain(void)
 {
 	by_dequeue();
@@ -177,7 +192,7 @@ static bool enough(int first, int end)
 	return true;
 }
 
-/* Until each of these calls was counted often enough. */
+/* Repeats until each of these calls was counted often enough. */
 static void repeat(void (*round)(void), int first, int end)
 {
 	int i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the counted program says to the one that counts, by a breakpoint instruction with two words in registers. */
+/* Marks from the counted program to the counting one: a breakpoint instruction with two words in registers. */
 #ifndef EXACT_MARK_H
 #define EXACT_MARK_H
 
@@ -15,12 +15,12 @@ enum exact_call {
 	EXACT_DEQUEUE_EMPTY,
 	EXACT_WAIT_SENT,
 	EXACT_WAIT_RECEIVED,
-	/* so many that every provider has; then the event extension: */
+	/* the numbers of the calls that every provider has; those of the event extension follow */
 	EXACT_PLAIN,
 	EXACT_QUEUED_SENT = EXACT_PLAIN,
-	EXACT_QUEUED_RECEIVED, /* one dequeue of EXACT_BATCH */
+	EXACT_QUEUED_RECEIVED, /* one dequeue of a batch of EXACT_BATCH */
 	EXACT_BATCH_SENT,
-	EXACT_BATCH_RECEIVED, /* all of them in one */
+	EXACT_BATCH_RECEIVED, /* all of them in one call */
 	EXACT_ARM,
 	EXACT_ARM_AGAIN,
 	EXACT_CALLS
@@ -28,9 +28,12 @@ enum exact_call {
 
 #define EXACT_BATCH 32
 
-/* The next call of the function at `what` is counted as `which`; and then: it did what was meant (1) or not (0). */
+/*
+ * The next call of the function at `what` is counted as `which`; the second mark says whether it
+ * succeeded (1) or not (0).
+ */
 #define EXACT_RESULT 0x1000u
-#define EXACT_DONE   0x1001u /* nothing follows */
+#define EXACT_DONE   0x1001u /* no call follows */
 
 static inline void exact_mark(uint64_t which, uint64_t what)
 {

@@ -21,7 +21,7 @@ struct stepper {
 	int status;
 	struct texts texts;
 	struct exact_run *run;
-	int pending; /* the call that waits for its result; -1: none */
+	int pending; /* the call whose result is due; -1: none */
 	struct exact_count count;
 };
 
@@ -75,8 +75,8 @@ static const struct text *text_at(struct stepper *self, uint64_t address)
 }
 
 /*
- * Runs until it comes to the address: an int3 stands there meanwhile. Not a debug register, which some virtual
- * machines take and never stop at. No other thread comes by: it would be in the same call, and they sleep.
+ * Runs to the address by a temporary int3. Does not use a debug register, at which some virtual machines never stop. No
+ * other thread reaches the int3, since all of them are blocked.
  */
 static bool run_to(struct stepper *self, uint64_t address, struct user_regs_struct *regs)
 {
@@ -100,8 +100,8 @@ static bool run_to(struct stepper *self, uint64_t address, struct user_regs_stru
 }
 
 /*
- * At the first instruction of a function of the driver: runs until it has returned. A frame lasts until the
- * stack pointer is above the place of its return address, whatever is called meanwhile.
+ * Called at the first instruction of a driver function: runs until that has returned, which is when the stack pointer
+ * is above the slot of its return address.
  */
 static bool leave_driver(struct stepper *self, struct user_regs_struct *regs)
 {
@@ -175,7 +175,10 @@ static bool result(struct stepper *self, bool good)
 	return true;
 }
 
-/* Which libraries the figures are of. Without a driver to leave out there are none. */
+/*
+ * Records the libraries that are counted. Fails if the driver, which must not be counted, is not
+ * found.
+ */
 static bool identify(struct stepper *self)
 {
 	const char *registry, *provider, *driver;
@@ -237,7 +240,7 @@ bool exact_run(const char *program, const char *ia, struct exact_run *run)
 	self.pid = begin(program, ia);
 	if (self.pid < 0)
 		return refuse("fork: %s", strerror(errno));
-	/* It stops when it has become the program. */
+	/* The child stops when it has executed the program. */
 	if (waitpid(self.pid, &self.status, 0) < 0 || !WIFSTOPPED(self.status))
 		return refuse("%s cannot be traced", program);
 	if (ptrace(PTRACE_SETOPTIONS, self.pid, NULL, PTRACE_O_EXITKILL))

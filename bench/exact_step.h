@@ -6,9 +6,12 @@
 #include <stdbool.h>
 #include "bench/exact_mark.h"
 
-#define EXACT_CALLS_KEPT 96 /* of each kind; no figure comes from fewer; whole batches */
+#define EXACT_CALLS_KEPT 96 /* counted calls of each kind; fewer give no figure; whole batches */
 
-/* Of one call, from the entry of the function to its return, without what the verbs driver did in it. */
+/*
+ * The cost of one call, from the entry of the function to its return, without that of the verbs
+ * driver.
+ */
 struct exact_count {
 	unsigned instructions, locked, system_calls;
 };
@@ -20,8 +23,8 @@ struct exact_run {
 };
 
 /*
- * Runs `program IA` with the environment of this process. false, with the reason on standard error: nothing of
- * *run may be used.
+ * Runs `program IA` with the environment of this process. On failure prints the reason and returns
+ * false; *run is then not valid.
  */
 bool exact_run(const char *program, const char *ia, struct exact_run *run);
 

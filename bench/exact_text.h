@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The code of a running program: whose it is, and what an instruction of it is. */
+/* The code of a running program: which file an address belongs to, and how to decode an instruction. */
 #ifndef EXACT_TEXT_H
 #define EXACT_TEXT_H
 
@@ -20,18 +20,18 @@ struct texts {
 	size_t count;
 };
 
-/* Copies what is mapped executable now. */
+/* Copies the executable mappings of the program. */
 bool texts_read(struct texts *texts, pid_t pid);
 void texts_free(struct texts *texts);
-/* NULL: the address is in none. */
+/* Returns NULL if the address is in no file. */
 const struct text *texts_at(const struct texts *texts, uint64_t address);
-/* The first file whose name begins like this; NULL: none. */
+/* Returns the first file whose name begins like this, or NULL. */
 const char *texts_file(const struct texts *texts, const char *name);
 
 struct instruction {
-	bool locked; /* a lock prefix, or xchg with memory, which has it built in */
+	bool locked; /* a lock prefix, or xchg with memory, which locks by itself */
 	bool system_call;
-	bool repeated; /* a string instruction: each round of it is a step */
+	bool repeated; /* a string instruction, each round of which is a step */
 };
 
 struct instruction text_decode(const struct text *text, uint64_t address);

@@ -4,7 +4,7 @@ import random
 from statistics import median
 
 DRAWS = 1000
-ENOUGH = 6          # of fewer values no interval holds the true median with 95 %: 2 / 2^5 is more than 5 %
+ENOUGH = 6          # fewer values give no 95 % interval of the median: 2 / 2^5 is more than 5 %
 
 
 def speeds(product, beside, less_is_better):

@@ -18,33 +18,37 @@
 #include <unistd.h>
 #include "bench/limit.h"
 
-#define SLOTS \
-	1024u /* as many as there are receives: credits of the traffic keep one from being overwritten */
-#define SLOT_MAX   4096u      /* bytes of a message in a slot */
-#define RING_TRIP  (1u << 17) /* bytes of the bounce ring, where messages go to and fro, */
-#define RING_BYTES (1u << 20) /* and in a stream: both processors work on it at the same time */
-#define PIECE	   (1u << 15) /* of the bounce ring: one side copies in while the other copies out */
+#define SLOTS	  1024u	     /* one for each receive; credits keep a slot from being overwritten */
+#define SLOT_MAX  4096u	     /* bytes of a message in a slot */
+#define RING_TRIP (1u << 17) /* bytes of the bounce ring for messages that go to and fro */
+/* and for a stream, where both processors work on it at the same time */
+#define RING_BYTES (1u << 20)
+/* one part of the bounce ring: one side copies in while the other copies out */
+#define PIECE (1u << 15)
 
 enum way { RING, BOUNCE, VMW, VMR, FUTEX, EVENTFD, WAYS };
 static const char *const way_names[WAYS] = { "ring", "bounce", "vmw", "vmr", "futex", "eventfd" };
 
-struct receive { /* posted */
+struct receive { /* a posted receive */
 	_Atomic(uint32_t) number;
 	uint8_t *to;
 };
 
-struct message {		/* in RING followed by the payload, otherwise by its address */
+/* where the payload is: behind this in the ring, or at its address */
+struct message {
 	_Atomic(uint64_t) head; /* length:32 | number:32; when it is stored the rest is valid */
 	uint8_t payload[];
 };
 
-/* What one side writes and the other reads. */
+/* One side writes this and the other reads it. */
 struct half {
 	struct receive receives[SLOTS];
-	_Alignas(LINE) _Atomic(uint32_t) done;	  /* VMR: messages that were read */
-	_Alignas(LINE) _Atomic(uint64_t) filled;  /* BOUNCE: bytes put into the own ring */
-	_Alignas(LINE) _Atomic(uint64_t) emptied; /* BOUNCE: bytes taken out of the other's */
-	_Alignas(LINE) _Atomic(uint32_t) word;	  /* FUTEX */
+	_Alignas(LINE) _Atomic(uint32_t) done; /* VMR: messages that were read */
+	/* BOUNCE: bytes that this side has put into its ring */
+	_Alignas(LINE) _Atomic(uint64_t) filled;
+	/* BOUNCE: bytes that this side has taken out of the other's */
+	_Alignas(LINE) _Atomic(uint64_t) emptied;
+	_Alignas(LINE) _Atomic(uint32_t) word; /* FUTEX */
 	_Atomic(uint32_t) asleep;
 	_Alignas(LINE) uint8_t *memory;
 	_Alignas(LINE) uint8_t ring[RING_BYTES];
@@ -68,7 +72,7 @@ struct found {
 static inline void end_use(struct end *end, unsigned i)
 {
 	(void)end;
-	must(i == 0, "-n: there is one connection only");
+	must(i == 0, "-n: this test has only one connection");
 }
 
 static inline void end_recv(struct end *end, unsigned count)
@@ -114,7 +118,7 @@ static void end_read(struct end *end, const struct message *message, uint32_t si
 	atomic_store_explicit(&end->mine->done, end->received, memory_order_release);
 }
 
-/* The next piece of a message: what fits before the ring's end. */
+/* Returns the length of the next piece of a message, which ends at the ring's end. */
 static inline uint32_t ring_piece(const struct end *end, uint64_t at, uint32_t left)
 {
 	uint32_t room = end->ring_size - (uint32_t)(at % end->ring_size);
@@ -186,7 +190,7 @@ static inline void end_poll_sends(struct end *end, struct found *found)
 {
 	uint32_t done;
 
-	if (end->way == VMR) { /* the sender's buffer is its own again */
+	if (end->way == VMR) { /* the sender may use its buffer again */
 		done = atomic_load_explicit(&end->theirs->done, memory_order_acquire);
 		end->unpolled = done - end->done;
 		end->done = done;

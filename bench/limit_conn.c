@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* UNIX SEQPACKET sockets: connect, a request and a reply of 128 bytes, close; -o of them under way at a time. */
+/*
+ * UNIX SEQPACKET sockets: connect, a request and a reply of 128 bytes, close; -o of them at a time.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>

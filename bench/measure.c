@@ -83,7 +83,7 @@ _Noreturn void fail(const char *what)
 	_exit(1);
 }
 
-/* Side 1 ended: too early, unless the figures are complete. */
+/* Side 1 has ended, too early unless the figures are complete. */
 static void child_ended(int signal)
 {
 	(void)signal;
@@ -171,7 +171,7 @@ _Noreturn void measure_end(void)
 void mark(const char *where)
 {
 	if (options.marks)
-		unlink(where); /* there is no such file */
+		unlink(where); /* the kernel has no such file */
 }
 
 uint64_t now_ns(void)

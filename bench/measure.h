@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the measuring programs share: two pinned processes, memory between them, figures of short batches. */
+/*
+ * Common parts of the measuring programs: two pinned processes, memory between them, figures of
+ * short batches.
+ */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -20,35 +23,38 @@ struct options {
 	const char *address; /* -a: where side 1 listens; NULL: on this host's loopback or device */
 	const char *way;     /* -w: of limit */
 	unsigned count;	     /* -n: connections */
-	unsigned burst;	     /* -o: connections under way at a time */
+	unsigned burst;	     /* -o: connections in progress at a time */
 	bool marks;	     /* -m: see mark() */
-	bool quick;	     /* -q: small batches, which show that the program works */
+	bool quick;	     /* -q: small batches, which only show that the program works */
 };
 
 extern struct options options;
-/* 0: the process that was started, which measures and prints; 1: its child. */
+/* 0 in the process that was started, which measures and prints; 1 in its child. */
 extern int side;
 extern pid_t other;  /* process id of the other side */
-extern void *shared; /* seen by both sides, zero at first, line-aligned */
+extern void *shared; /* memory of both sides, zero at first, line-aligned */
 
 /*
- * Reads the command line, makes `shared` of that many bytes, forks, pins each side to its processor. The failure or death
- * of either side ends both, as does a limit of a minute.
+ * Reads the command line, makes `shared` of that many bytes, forks, and pins each side to its
+ * processor. If either side fails or dies, or after a minute, both end.
  */
 void measure_begin(int argc, char **argv, size_t shared_size);
 /* Returns when both sides have called it. */
 void meet(void);
 /* Keeps the figure of a batch. */
 void figure(double value);
-/* Side 0 prints a line for each figure but those of the warm-up, and waits for side 1. Does not return. */
+/*
+ * Side 0 prints a line for each figure but those of the warm-up, and waits for side 1. Does not
+ * return.
+ */
 _Noreturn void measure_end(void);
 _Noreturn void fail(const char *what);
 
-/* With -m: a call without effect which a trace of system calls shows. */
+/* With -m: makes a system call without effect that a trace shows. */
 void mark(const char *where);
 
 uint64_t now_ns(void);
-/* Touched memory of ordinary pages. */
+/* Returns memory of ordinary pages that has been touched. */
 void *buffer(size_t size);
 
 static inline void must(bool holds, const char *what)
@@ -57,9 +63,9 @@ static inline void must(bool holds, const char *what)
 		fail(what);
 }
 
-/* That many, or few with -q. */
+/* Returns the count, or few with -q. */
 unsigned batch_of(unsigned count);
-/* How many round trips, or messages, of options.size make a batch of some 0.2 ms. */
+/* Returns how many round trips or messages of options.size make a batch of some 0.2 ms. */
 unsigned batch_round_trips(void);
 unsigned batch_messages(void);
 

@@ -17,11 +17,17 @@ STACKS = {
     '@ours': ('ofa-v2-soft', {'DAT_OVERRIDE': '{build}/dat.conf'}),
     '@cma': ('ofed-cma', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{system}'}),
     '@scm': ('ofed-scm', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{system}', 'DAPL_SCM_NETDEV': 'lo'}),
+    '@ucm': ('ofed-ucm', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{system}', 'SOFTVERBS_LINK': 'infiniband'}),
+    '@our-scm': ('our-scm', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{build}/lib', 'DAPL_SCM_NETDEV': 'lo'}),
+    '@our-ucm': ('our-ucm', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{build}/lib', 'SOFTVERBS_LINK': 'infiniband'}),
     '@rxe': ('ofa-v2-ib0', {'DAT_OVERRIDE': '{build}/dat.conf', 'LD_LIBRARY_PATH': '{build}/lib:{system}'}),
     '@rxe-ofed': ('ofed-rxe', {'LD_LIBRARY_PATH': '{system}'}),
 }
-OFED_CONF = '''ofed-cma u2.0 nonthreadsafe default {0}/libdaplofa.so.2 dapl.2.0 "127.0.0.1 0" ""
+CONF = '''ofed-cma u2.0 nonthreadsafe default {0}/libdaplofa.so.2 dapl.2.0 "127.0.0.1 0" ""
 ofed-scm u2.0 nonthreadsafe default {0}/libdaploscm.so.2 dapl.2.0 "soft0 1" ""
+ofed-ucm u2.0 nonthreadsafe default {0}/libdaploucm.so.2 dapl.2.0 "soft0 1" ""
+our-scm u2.0 nonthreadsafe default {1}/lib/libdaploscm.so.2 dapl.2.0 "soft0 1" ""
+our-ucm u2.0 nonthreadsafe default {1}/lib/libdaploucm.so.2 dapl.2.0 "soft0 1" ""
 ofed-rxe u2.0 nonthreadsafe default {0}/libdaplofa.so.2 dapl.2.0 "ib0 0" ""
 '''
 
@@ -36,8 +42,8 @@ class Programs:
         self.peers = {'ucx': self.ucx, 'fi_pingpong': self.fi_pingpong, 'dtestcm': self.dtestcm}
         packaged = re.search(r'libdat2\.so\.2 .*=> (.*)/libdat2', output(['/sbin/ldconfig', '-p']))
         self.system = packaged.group(1) if packaged else None
-        with open(os.path.join(scratch, 'ofed.conf'), 'w') as conf:
-            conf.write(OFED_CONF.format(self.system))
+        with open(os.path.join(scratch, 'dat.conf'), 'w') as conf:
+            conf.write(CONF.format(self.system, self.build))
 
     def figure(self, command, sides):
         words, variables = command.split(), {}
@@ -52,9 +58,9 @@ class Programs:
 
     def stack(self, name):
         adapter, variables = STACKS[name]
-        if not self.system and 'ofa-v2' not in adapter:
+        if not self.system and adapter.startswith('ofed'):
             raise Failed('libdapl2 is not installed')
-        return {'DAPL_TEST_IA': adapter, 'DAT_OVERRIDE': os.path.join(self.scratch, 'ofed.conf'),
+        return {'DAPL_TEST_IA': adapter, 'DAT_OVERRIDE': os.path.join(self.scratch, 'dat.conf'),
                 **{name: value.format(build=self.build, system=self.system) for name, value in variables.items()}}
 
     def own(self, words, sides, env):
@@ -83,7 +89,10 @@ class Programs:
     def dtestcm(self, words, sides, env):
         """Endpoints are created before, waits are asleep. OFED's needs 10 ms to end each of them."""
         burst = int(words[1])
-        options = ['-N', '-w', '-P', env['DAPL_TEST_IA'], '-b', str(burst), '-c', str(6 * burst if burst > 1 else 60)]
+        adapter = env['DAPL_TEST_IA']
+        # The address of a UD CM has no name: the server tells it over TCP.
+        options = [] if adapter.endswith('ucm') else ['-N']
+        options += ['-w', '-P', adapter, '-b', str(burst), '-c', str(6 * burst if burst > 1 else 60)]
         out = self.pair(os.path.join(self.build, 'bin', 'dtestcm'), options,
                         options + ['-h', sides.address or '127.0.0.1'], '-p', sides, env, 'Server ready')
         return re.findall(r'CPS +([0-9.]+)', out)

@@ -13,9 +13,9 @@ from collections import namedtuple
 
 KIB, MIB = 1024, 1024 * 1024
 
-# Where both sides of each program run: network namespaces (paths; None: this one), and the address of the other side.
+# The network namespace of each side (a path; None: this one), and the address of the other side.
 Sides = namedtuple('Sides', 'net other_net address', defaults=(None, None, None))
-# unit: ns, of which less is better, or a rate.
+# unit: ns, where less is better, or a rate.
 Row = namedtuple('Row', 'what unit products beside sides', defaults=(Sides(),))
 
 
@@ -47,13 +47,13 @@ ROWS = [
     *rows('send without process_vm', 'MB/s',
           {'V': 'SOFTVERBS_COPY=bounce verbs bw {}', 'D': 'SOFTVERBS_COPY=bounce dat bw {}'},
           {'bounce ring': 'limit bw {} -w bounce', 'UCX': 'UCX_TLS=posix,self ucx tag_bw {}'}, [64 * KIB, MIB]),
-    # UCX: into memory that it allocates itself, as shared memory, without a system call.
+    # UCX: into memory that it allocates itself as shared memory, without a system call.
     *rows('RDMA write', 'MB/s', {'V': 'verbs write {}', 'D': 'dat write {}'},
           {'process_vm': 'limit write {}', 'UCX': 'ucx ucp_put_bw {}'}, [64 * KIB, MIB]),
     *rows('RDMA read', 'MB/s', {'V': 'verbs read {}', 'D': 'dat read {}'},
           {'process_vm': 'limit read {}', 'UCX': 'ucx ucp_get {}'}, [64 * KIB, MIB]),
 
-    # Half a round trip of 8 bytes, asleep in ibv_get_cq_event or dat_evd_wait; on a descriptor: in poll(2).
+    # Half a round trip of 8 bytes, blocking in ibv_get_cq_event or dat_evd_wait; on a descriptor: in poll(2).
     Row('wake-up', 'ns', {'V': 'verbs wake 8', 'D': 'dat wake 8'},
         {'futex': 'limit wake 8 -w futex', 'eventfd': 'limit wake 8 -w eventfd'}),
     Row('wake-up, one processor', 'ns', {'V': 'verbs wake 8 -1', 'D': 'dat wake 8 -1'},
@@ -65,11 +65,14 @@ ROWS = [
     # From rdma_connect until established.
     *[Row('rdma_cm connections, ' + how, '/s', {'V': 'verbs conn -o %d' % burst}, {'SEQPACKET': 'limit conn -o %d' % burst})
       for burst, how in ((32, '32 at a time'), (1, 'one by one'))],
-    # What dtestcm prints, on this build and on OFED's packaged providers over the same device.
+    # The figures of dtestcm, on this build and on OFED's packaged providers over the same device.
     *[Row('DAT connections, ' + how, '/s', {'D': 'dtestcm %d' % burst},
           {'SEQPACKET': 'limit conn -o %d' % burst, 'OFED cma': '@cma dtestcm %d' % burst,
            'OFED scm': '@scm dtestcm %d' % burst})
       for burst, how in ((32, '32 at a time'), (1, 'one by one'))],
+    *[Row('DAT connections by %s, %s' % (cm, how), '/s', {'D': '@our-%s dtestcm %d' % (cm, burst)},
+          {'OFED ' + cm: '@%s dtestcm %d' % (cm, burst)})
+      for cm in ('scm', 'ucm') for burst, how in ((32, '32 at a time'), (1, 'one by one'))],
     # Half a round trip of 8 bytes on each in turn.
     Row('4096 connections, verbs', 'ns', {'V': 'verbs lat 8 -n 4096 -o 64'}, {'one': 'verbs lat 8', 'ring': 'limit lat 8'}),
     Row('4096 connections, DAT', 'ns', {'D': 'dat lat 8 -n 4096'}, {'one': 'dat lat 8', 'ring': 'limit lat 8'}),

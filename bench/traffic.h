@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The traffic that is measured, the same over limit, verbs and DAT: each of limit.c, verbs.c and dat.c includes this after
- * it has defined an end, so that its calls are inlined into the measured loop.
+ * The measured traffic, the same over limit, verbs and DAT: each of limit.c, verbs.c and dat.c includes this after it
+ * has defined an end, so that its calls are inlined into the measured loop.
  *
- *   struct end                               one side, connected to the other; its buffers hold options.size bytes
+ *   struct end                         one side, connected to the other; its buffers hold options.size bytes
  *   struct found { unsigned sends, recvs; }
- *   end_use(end, i)                          selects connection i of options.count
- *   end_recv(end, count)                     posts that many receives of options.size bytes
- *   end_send(end, size, signaled)            posts a send
- *   end_rdma(end, read)                      posts a signaled RDMA write or read of options.size bytes
- *   end_poll(end, found)                     adds the completions that are there, without waiting
- *   end_wait(end, by_fd, found)              adds completions; sleeps, in poll(2) or in the interface's own call, until
- *                                            there is one
+ *   end_use(end, i)                    selects connection i of options.count
+ *   end_recv(end, count)               posts that many receives of options.size bytes
+ *   end_send(end, size, signaled)      posts a send
+ *   end_rdma(end, read)                posts a signaled RDMA write or read of options.size bytes
+ *   end_poll(end, found)               adds the completions that are there, without waiting
+ *   end_wait(end, by_fd, found)        adds completions; blocks, in poll(2) or in the interface's own call, until there
+ *                                      is one
  *
  * The tests:
- *   lat    half a round trip in ns, polling          rate       messages one way, millions a second
- *   wake   the same, sleeping                        bw         the same, each signaled, MB/s
- *   fd     the same, sleeping in poll(2)             write read RDMA, MB/s
+ *   lat          half a round trip in ns, polling
+ *   wake         the same, blocking
+ *   fd           the same, blocking in poll(2)
+ *   rate         messages one way, millions a second
+ *   bw           the same, each signaled, MB/s
+ *   write, read  RDMA, MB/s
  */
 #ifndef BENCH_TRAFFIC_H
 #define BENCH_TRAFFIC_H
@@ -24,13 +27,13 @@
 #include <string.h>
 #include "bench/measure.h"
 
-#define RECVS	   1024u      /* posted receives of a stream of short messages, */
-#define RECVS_TRIP 16u	      /* of a connection whose messages go to and fro, */
-#define RECVS_MANY 4u	      /* of one of many such connections */
-#define WINDOW	   (1u << 20) /* bytes of the posted receives of a stream of long messages */
+#define RECVS	   1024u      /* posted receives for a stream of short messages, */
+#define RECVS_TRIP 16u	      /* for a connection whose messages go to and fro, */
+#define RECVS_MANY 4u	      /* for one of many such connections */
+#define WINDOW	   (1u << 20) /* bytes of the posted receives for a stream of long messages */
 #define SENDS	   128u	      /* outstanding in a stream */
 #define RDMAS	   16u	      /* outstanding */
-#define SIGNALED   16u	      /* one of so many sends of a stream of short messages */
+#define SIGNALED   16u	      /* of so many sends of a stream of short messages, one is signaled */
 #define TINY	   8u	      /* bytes of a message that returns credits */
 
 enum waiting { POLLING, SLEEPING, BY_FD };
@@ -47,7 +50,7 @@ static inline void traffic_take(struct end *end, enum waiting how)
 	}
 }
 
-/* A message to and fro on each connection in turn: the answer is sent before the receive is posted anew. */
+/* A round trip on each connection in turn. The answer is sent before the receive is posted again. */
 static inline __attribute__((always_inline)) void traffic_trips(struct end *end, unsigned count,
 								unsigned *at, enum waiting how)
 {
@@ -87,8 +90,8 @@ static inline __attribute__((always_inline)) void traffic_latency(struct end *en
 }
 
 /*
- * A stream from side 1, which may not run ahead of the receives: for each quarter of them that is consumed and posted
- * again, side 0 sends a message back.
+ * A stream from side 1, which must not exceed the receives: for each quarter of them that is
+ * consumed and posted again, side 0 sends a message back.
  */
 static void traffic_stream_out(struct end *end, uint64_t count, unsigned depth, unsigned signaled)
 {
@@ -173,8 +176,8 @@ static void traffic_rdma(struct end *end, bool read)
 }
 
 /*
- * A batch is more than can lie in the posted receives: when a receiver that was interrupted comes back, it takes those in
- * no time.
+ * A batch exceeds the posted receives, because a receiver that was interrupted reaps all
+ * completions of that time at once.
  */
 static void traffic_long(struct end *end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The product through libibverbs and librdmacm: the tests of traffic.h and verbs_cm.c. wake and fd sleep on the
- * completion channel.
+ * The product through libibverbs and librdmacm: the tests of traffic.h and verbs_cm.c. wake and fd
+ * block on the completion channel.
  */
 #include <poll.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct found {
 	unsigned sends, recvs;
 };
 
-/* What each side tells the other in `shared`. */
+/* Each side publishes this in `shared`. */
 struct target {
 	uint64_t addr;
 	uint32_t key;
@@ -72,7 +72,7 @@ static inline void end_poll(struct end *end, struct found *found)
 	}
 }
 
-/* As the manual page has it: poll, arm, poll again, sleep. */
+/* As in the manual page: poll, arm, re-poll, block. */
 static inline void end_wait(struct end *end, bool by_fd, struct found *found)
 {
 	struct pollfd p = { .fd = end->channel->fd, .events = POLLIN };

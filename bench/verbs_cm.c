@@ -33,7 +33,7 @@ static void qp_make(struct end *end, struct rdma_cm_id *id)
 	end->inline_size = init.cap.max_inline_data;
 }
 
-/* The private data says which connection it is. */
+/* The private data contains the number of the connection. */
 static void request_accept(struct end *end, struct rdma_cm_id *id, uint32_t i)
 {
 	struct rdma_conn_param accept = param;

@@ -1,53 +1,113 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# What is tested and how: suites, rules of the tree, coverage.
+# The tests and how to run them: suites, rules of the tree, coverage.
 
-# Suites. A program each: those of the registry carry its objects and a provider of their own, the others the
-# objects of the stack, linked as needed.
+# A suite is a program: those of the registry contain its objects and a provider of their own, the others the objects
+# of the stack, linked as needed.
 unit_all  := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
 unit_dat  := $(filter test_conf% test_registry% test_ia_handle% test_strerror% test_dispatch% test_loader%,$(unit_all))
 unit_soft := $(filter test_softverbs%,$(unit_all))
-unit_dapl := $(filter-out $(unit_dat) $(unit_soft),$(unit_all))
+unit_scm  := $(filter test_scm%,$(unit_all))
+unit_ucm  := $(filter test_ucm%,$(unit_all))
+unit_lock := test_lock_check
+unit_dapl := $(filter-out $(unit_dat) $(unit_soft) $(unit_scm) $(unit_ucm) $(unit_lock),$(unit_all))
 conform   := $(patsubst test/conform/%.c,%,$(wildcard test/conform/conform_*.c))
 blackbox  := $(filter-out test/blackbox/lib%,$(sort $(wildcard test/blackbox/*.sh test/install/*.sh)))
-# The tests of the drop-in again, in each way to copy, as an ordinary user or inside `unshare -Urn`; under a sanitizer and
-# with the second compiler, in the way that is all this device's own code.
+# The tests of the drop-in again, in each way to copy, as an ordinary user or inside `unshare -Urn`; under a sanitizer
+# and with the second compiler, only in the way that is entirely this device's own code.
 verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-many killed killed-busy strace perftest \
 	perftest-sizes perftest-vendor ofed others)
 verbs_ways := $(if $(SAN)$(findstring clang,$(CC)),,pvm-user memfd-unshare) bounce-user
 blackbox  := $(filter-out %-sizes.sh,$(blackbox)) $(foreach way,$(verbs_ways),$(addsuffix @$(way),$(verbs_rows)))
+# Suites of DAT 2.0, compiled once more with the headers of DAT 1.2 and for libdat.so.1: test/one is used in the place
+# of dat2.
+one_again := $(addprefix test_,cno_traffic connect consumer_cm consumer_data consumer_life consumer_registry cr data disconnect \
+	dup_connect psp psp_provider reset rmr_bind rsp srq_rules srq_rules_attr srq_traffic)
+one_own   := $(patsubst test/one/%.c,%,$(wildcard test/one/test_*.c))
+one_programs := $(addprefix $(B)/test/one/,dtest dapltest srq_dat12)
+one_suites := $(addprefix $(B)/test/one/,$(one_again) $(one_own))
 fuzz      := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
-suites    := $(addprefix $(B)/test/,$(unit_all) $(conform) $(fuzz))
+fuzz_scm  := $(filter fuzz_scm%,$(fuzz))
+fuzz_ucm  := $(filter fuzz_ucm%,$(fuzz))
+fuzz_soft := $(filter-out $(fuzz_scm) $(fuzz_ucm),$(fuzz))
+suites    := $(addprefix $(B)/test/,$(unit_all) $(conform) $(fuzz)) $(one_suites)
 unit_util := $(call objs,$(filter-out test/unit/test_%.c test/unit/fake_provider%.c,$(wildcard test/unit/*.c)))
 conf_util := $(call objs,$(filter-out test/conform/conform_%.c,$(wildcard test/conform/*.c))) $(call objs,test/unit/unit.c)
 
-.PHONY: check check-unit check-layers check-exports check-headers check-man check-rules check-blackbox check-verbs \
+.PHONY: check check-unit check-style check-lto check-layers check-locks check-exports check-headers check-man check-rules check-blackbox check-verbs \
         check-fresh check-table fuzz run-fuzz tests
 
 tests: all $(bench) $(exact) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
-       $(B)/test/verbs-fault.so $(B)/test/readme-ping $(B)/test/event-ops $(B)/test/early-send $(B)/test/wire
+       $(B)/test/verbs-fault.so $(B)/test/verbs-vendor.so $(B)/test/readme-ping $(B)/test/event-ops \
+       $(B)/test/early-send $(B)/test/mix $(B)/test/uc-lost $(B)/test/wire $(B)/test/old_provider.so $(one_programs) \
+       $(addprefix $(B)/test/one/,host1 host2 plugin1.so plugin2.so)
+
+# The stack as archives, from which a suite links what it needs.
+$(B)/lib/libsoftverbs.a: $(soft_o)
+	@mkdir -p $(@D)
+	$(call say,AR,$@)
+	$(Q)rm -f $@; $(AR) rcs $@ $^
+
+$(B)/lib/libdapl.a: $(dapl_o) $(rdmacm_o) $(util_o)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@; $(AR) rcs $@ $^
+
+# The device without its connection manager, for tests of other ones.
+$(B)/lib/libsoftverbs-verbs.a: $(soft_verbs_o)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@; $(AR) rcs $@ $^
 
 $(addprefix $(B)/test/,$(unit_dat)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o $(dat_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(call rpath,../lib) $(wraps) -rdynamic -o $@ $^ -lcunit -ldl
 
-# A suite that defines __wrap_f has it called in the place of f.
+# A suite that defines __wrap_f replaces f.
 wraps = $$(nm --defined-only $< | sed -n 's/.* T __wrap_/-Wl,--wrap=/p')
 
 $(addprefix $(B)/test/,$(unit_dapl)): $(B)/test/%: $(B)/obj/test/unit/%.o $(unit_util) $(B)/lib/libdapl.a \
-		$(B)/lib/softverbs.o $(libs)
+		$(B)/lib/libsoftverbs.a $(libs)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(call rpath,../lib) $(wraps) -o $@ $(filter %.o,$^) $(B)/lib/libdapl.a -L$(B)/lib -ldat2 $(config) -lcunit
+	$(Q)$(CC) $(call rpath,../lib) $(wraps) -o $@ $(filter %.o,$^) -Wl,--start-group $(B)/lib/libdapl.a $(B)/lib/libsoftverbs.a -Wl,--end-group -L$(B)/lib -ldat2 $(config) -lcunit
 
 $(addprefix $(B)/test/,$(unit_soft)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o \
-		$(B)/lib/libsoftverbs.a $(soft_util_o)
+		$(B)/lib/libsoftverbs.a $(soft_util_o) | $(plugin)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ -lcunit
 
-$(addprefix $(B)/test/,$(fuzz)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(B)/obj/test/unit/unit.o \
-		$(B)/lib/libsoftverbs.a $(soft_util_o)
+# What the drop-in alone has.
+$(B)/test/test_softverbs_sysfs: $(filter %/attribute.o %/sysfs.o,$(drop_o))
+
+# The checks of locks, in every variant, though only some have them in the libraries.
+$(call objs,util/lock_check.c test/unit/test_lock_check.c): private cppflags += -DLOCK_CHECK
+$(B)/test/$(unit_lock): $(B)/obj/test/unit/test_lock_check.o $(B)/obj/test/unit/unit.o $(B)/obj/util/lock_check.o
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit
+
+# The connection managers alone, over the software device's verbs.
+scm_suite_o = $(B)/obj/test/unit/unit.o $(scm_cm_o) $(util_o) $(B)/lib/libsoftverbs-verbs.a
+$(addprefix $(B)/test/,$(unit_scm)): $(B)/test/%: $(B)/obj/test/unit/%.o $(scm_suite_o)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ $(config) -lcunit
+ucm_suite_o = $(B)/obj/test/unit/unit.o $(ucm_cm_o) $(util_o) $(B)/lib/libsoftverbs-verbs.a
+$(addprefix $(B)/test/,$(unit_ucm)): $(B)/test/%: $(B)/obj/test/unit/%.o $(ucm_suite_o)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ $(config) -lcunit
+$(addprefix $(B)/test/,$(fuzz_scm)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(scm_suite_o)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(config) -lcunit
+$(addprefix $(B)/test/,$(fuzz_ucm)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(ucm_suite_o)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(config) -lcunit
+
+$(addprefix $(B)/test/,$(fuzz_soft)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(B)/obj/test/unit/unit.o \
+		$(B)/lib/libsoftverbs.a $(soft_util_o) | $(plugin)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit
@@ -62,27 +122,77 @@ $(addprefix $(B)/test/rdma/,$(conform)): $(B)/test/rdma/%: $(B)/obj/test/conform
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(verbs) -lcunit
 
+# --- DAT 1.2 ---------------------------------------------------------------------------------------
+
+one_objs = $(patsubst %.c,$(B)/one/%.o,$(1))
+# A program for DAT 1.2 is linked with its own library alone; the other one is given for the path to it.
+one_libs = -L$(B)/lib -ldat -Wl,--no-as-needed -ldat2 -Wl,--as-needed
+
+$(B)/one/%.o: %.c $(B)/flags $(B)/gen/verbs_have.h
+	@mkdir -p $(@D)
+	$(call say,CC,DAT 1.2: $<)
+	$(Q)$(CC) -Itest/one $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(addprefix $(B)/test/one/,$(one_own)): $(B)/test/one/%: $(B)/one/test/one/%.o
+$(addprefix $(B)/test/one/,$(one_again)): $(B)/test/one/%: $(B)/one/test/unit/%.o
+$(one_suites): $(call one_objs,$(addprefix test/unit/,unit.c ep_util.c dat_fixture.c)) \
+		$(util_o) $(libs) $(libdat)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../../lib) -rdynamic -o $@ $(filter %.o,$^) $(one_libs) $(config) -lcunit
+
+# Programs as they were linked with DAT 1.2: they do not name libdat2.
+$(B)/test/one/dtest: $(patsubst $(B)/obj/%,$(B)/one/%,$(dtest_o))
+$(B)/test/one/dapltest: $(patsubst $(B)/obj/%,$(B)/one/%,$(dapltest_o))
+$(B)/test/one/srq_dat12: $(call objs,docs/examples/srq_dat12.c)
+$(one_programs): $(libdat)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat -Wl,-rpath-link,$(B)/lib
+
+# A program and a plugin for each version, of the same sources.
+one_both := $(addprefix $(B)/test/one/,host1 host2 plugin1.so plugin2.so)
+$(B)/test/one/host1: $(call one_objs,test/one/host.c test/one/exercise.c)
+$(B)/test/one/host2: $(call objs,test/one/host.c test/one/exercise.c)
+$(B)/test/one/plugin1.so: $(call one_objs,test/one/exercise.c)
+$(B)/test/one/plugin2.so: $(call objs,test/one/exercise.c)
+$(B)/test/one/plugin1.so $(B)/test/one/plugin2.so: private shared = -shared
+$(B)/test/one/host1 $(B)/test/one/plugin1.so: private own = -ldat -Wl,-rpath-link,$(B)/lib
+$(B)/test/one/host2 $(B)/test/one/plugin2.so: private own = -ldat2
+$(one_both): $(libdat) $(libs)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(shared) $(ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib $(own) -ldl
+
+# A provider of DAT 1.2: it finds the registry by name only.
+$(B)/test/old_provider.so: $(B)/one/test/one/old_provider.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared $(if $(SAN),-fsanitize=$(SAN) $(shared_asan)) -o $@ $^
+
 $(B)/test/fake_provider.so: $(B)/obj/test/unit/fake_provider.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(if $(SAN),-fsanitize=$(SAN) $(shared_asan)) -o $@ $^
 
-# Preloaded before programs on the drop-in by blackbox/verbs-fault.sh.
-$(B)/test/verbs-fault.so: $(B)/obj/test/fault/verbs_fault.o
+# Preloaded before programs on the drop-in by blackbox/verbs-fault.sh and verbs-perftest-vendor.sh.
+$(B)/test/verbs-fault.so $(B)/test/verbs-vendor.so: $(B)/test/verbs-%.so: $(B)/obj/test/fault/verbs_%.o
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared $(if $(SAN),-fsanitize=$(SAN) $(shared_asan)) -o $@ $^ -ldl
 
-# What blackbox/event-mixing.sh runs on all mixtures of registry and provider.
+# For blackbox/event-mixing.sh, which runs it on all mixtures of registry and provider.
 $(B)/test/event-ops: $(B)/obj/test/blackbox/event_ops.o $(B)/lib/libdat2.so.2
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(call rpath,../lib) -o $@ $< -L$(B)/lib -ldat2
 
-# A client on the drop-in, for blackbox/examples.sh.
-$(B)/test/early-send: $(B)/obj/test/blackbox/early_send.o $(drop)
+# Programs on the drop-in, for blackbox/examples.sh, fabric-mix.sh and fabric-data.sh.
+$(B)/test/early-send: $(B)/obj/test/blackbox/early_send.o
+$(B)/test/mix: $(B)/obj/test/blackbox/mix.o
+$(B)/test/uc-lost: $(B)/obj/test/blackbox/uc_lost.o
+$(B)/test/early-send $(B)/test/mix $(B)/test/uc-lost: $(drop)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(call rpath,../lib/softverbs) -o $@ $^
+	$(Q)$(CC) $(call rpath,../lib/softverbs) -o $@ $(filter %.o,$^) $(drop)
 
 # The ping program of the README, compiled as printed there.
 $(B)/test/readme-ping: README.md $(B)/lib/libdat2.so.2
@@ -91,9 +201,9 @@ $(B)/test/readme-ping: README.md $(B)/lib/libdat2.so.2
 	$(Q)awk '/^```c$$/ {on = 1; next} /^```$$/ {on = 0} on' README.md > $(B)/test/readme-ping.c
 	$(Q)$(CC) $(cppflags) $(cflags) $(CFLAGS) $(call rpath,../lib) -o $@ $(B)/test/readme-ping.c -L$(B)/lib -ldat2
 
-# How many test programs run at a time: most of them wait most of the time.
+# The number of test programs that run at a time: most of them wait for most of their time.
 JOBS ?= $(shell n=$$(nproc); [ $$n -lt 4 ] && echo $$n || echo 4)
-test_env = JOBS='$(JOBS)' DAT_OVERRIDE="$(build)/dat.conf" BUILD="$(build)" FAKE_PROVIDER="$(build)/test/fake_provider.so" \
+test_env = JOBS='$(JOBS)' DAT_OVERRIDE="$(build)/dat.conf" BUILD="$(build)" FAKE_PROVIDER="$(build)/test/fake_provider.so" OLD_PROVIDER="$(build)/test/old_provider.so" \
            DAPL_SOFT_LIB="$(build)/lib/libdaplsoft.so.2" SAN='$(SAN)' CC='$(CC)' MAKE_AGAIN='$(subst ','\'',$(MAKEOVERRIDES))' \
            FUZZ_SECONDS=$${FUZZ_SECONDS:-$(if $(findstring address,$(SAN)),20,3)}
 
@@ -103,6 +213,8 @@ check-blackbox: tests
 	$(Q)$(test_env) test/run $(blackbox)
 check-layers:
 	$(Q)test/check-layers
+check-locks:
+	$(Q)test/check-locks
 check-exports: all
 	$(Q)test/check-exports $(B)/lib
 check-headers:
@@ -112,26 +224,36 @@ check-man:
 	$(Q)test/check-man
 check-rules:
 	$(Q)test/check-rules
+check-style: all
+	$(Q)test/check-style $(B)
 check-table:
 	$(Q)test/table $(B)
-# For FUZZ_SECONDS, ten minutes by default, each fuzz program under the address sanitizer; from FUZZ_SEED on.
+# Each fuzz program under the address sanitizer for FUZZ_SECONDS, ten minutes by default; from FUZZ_SEED on.
 fuzz:
 	$(Q)$(MAKE) SAN=address,undefined run-fuzz
 run-fuzz: $(addprefix $(B)/test/,$(fuzz))
 	$(Q)FUZZ_SECONDS=$${FUZZ_SECONDS:-600} && export FUZZ_SECONDS && \
 		LIMIT=$$((FUZZ_SECONDS + 600)) $(test_env) test/run $^
+# With link-time optimization, which distributions use, in a build folder of its own: the suites that link in the most
+# ways.
+lto_suites := test_data test_evd test_evd_wait test_srq_traffic test_hammer_ep test_softverbs_copy test_scm_active conform_send conform_rdma \
+	conform_cm conform_thread
+check-lto:
+	$(Q)$(MAKE) B='$(B)/lto' CFLAGS='-O2 -g -flto=auto' AR=gcc-ar check-lto-suites
+check-lto-suites: all $(addprefix $(B)/test/,$(lto_suites))
+	$(Q)$(test_env) test/run $(addprefix $(B)/test/,$(lto_suites)) test/blackbox/verbs-symbols.sh
 check-fresh:
 	$(Q)test/fresh/run
-# All rows in all ways for all users, and with FULL=1 each of them in as many rounds as it takes to measure something.
+# All rows in all ways for all users; with FULL=1 each in as many rounds as a measurement needs.
 check-verbs: tests
 	$(Q)$(test_env) JOBS=1 LIMIT=1200 test/run test/blackbox/verbs-symbols.sh test/blackbox/verbs-perftest-speed.sh \
-		$(foreach who,user unshare,$(foreach way,pvm memfd bounce,$(addsuffix @$(way)-$(who),$(verbs_rows))))
-# The goals of the counts are for gcc's code. They come first because they take long, and beside others the same.
-check: tests check-layers check-headers check-man check-rules $(if $(SAN),,check-exports)
+		$(foreach role,user unshare,$(foreach way,pvm memfd bounce,$(addsuffix @$(way)-$(role),$(verbs_rows))))
+# The goals of the counts are for gcc's code. They come first because they take long and do not depend on the load.
+check: tests check-layers check-locks check-headers check-man check-rules check-style $(if $(SAN),,check-exports)
 	$(Q)$(test_env) test/run $(if $(findstring clang,$(CC)),,$(firstword $(exact))) $(suites) $(blackbox)
 	$(Q)test/table -s $(B)
 
-# Which lines and branches of the registry and the provider the tests reach; fails below 85 % of the branches. The
+# The lines and branches of the registry and the provider that the tests reach; fails below 85 % of the branches. The
 # device's own tests reach neither.
 .PHONY: coverage reach
 coverage:

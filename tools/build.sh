@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Sourced by ./demo and ./check: builds a target, one build at a time, also of a tree that cannot be written.
 
-# build_folder [B=FOLDER...]: where the products go, in $B; by default build, or the user's cache if that cannot be.
+# build_folder [B=FOLDER...]: sets B to the folder of the products, by default build, or the user's cache if that
+# cannot be written.
 build_folder() {
 	B=build
 	for word; do

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* datinfo: what the registry offers, what an IA can do, and how the providers are set. */
+/* datinfo: reports the entries of the registry, the attributes of IAs, and the settings of the providers. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static _Noreturn void usage(FILE *stream, int status)
 	exit(status);
 }
 
-static struct options parse(int argc, char **argv)
+static struct options datinfo_parse(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "all", no_argument, NULL, 'a' },     { "json", no_argument, NULL, 'j' },
@@ -58,7 +58,7 @@ static struct options parse(int argc, char **argv)
 	return options;
 }
 
-/* False if one of them does not open. */
+/* Returns false if one of them does not open. */
 static bool report_names(struct out *out, const struct registry *registry, char **names)
 {
 	bool good = true;
@@ -99,7 +99,7 @@ static bool report_registry(struct out *out, const struct options *options, char
 
 int main(int argc, char **argv)
 {
-	struct options options = parse(argc, argv);
+	struct options options = datinfo_parse(argc, argv);
 	struct out out = { .stream = stdout, .json = options.json };
 	bool good = true;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the parts of datinfo know of each other. */
+/* Internal header of datinfo. */
 #ifndef DATINFO_H
 #define DATINFO_H
 
@@ -16,7 +16,7 @@ enum { ADDRESS_MAX = 64 };
 struct out {
 	FILE *stream;
 	bool json;
-	bool more; /* something precedes, on this level */
+	bool more; /* an item precedes on this level */
 	unsigned depth;
 };
 
@@ -31,7 +31,7 @@ void out_list_end(struct out *out);
 void out_item(struct out *out, const char *key, const char *value);
 void out_item_end(struct out *out);
 
-/* Values. */
+/* Values of members. */
 void out_text(struct out *out, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void out_signed(struct out *out, const char *name, int64_t value);
@@ -47,45 +47,45 @@ void out_copy(struct out *out, const char *text, size_t len);
 struct child {
 	enum { CHILD_RETURNED, CHILD_KILLED, CHILD_LATE, CHILD_FAILED } end;
 	int signal;	/* CHILD_KILLED */
-	char *messages; /* what it wrote to standard output and standard error */
+	char *messages; /* the output of the child to standard output and standard error */
 };
 
 enum { CHILD_SECONDS = 60 };
 
 /*
- * Runs `body` in a child process, so that neither what earlier ones loaded nor a crash counts for
- * others. `result`, of `size` bytes, has what the body wrote there, and is as it was if the child
- * did not return. `messages` is to be freed.
+ * Runs `body` in a child process, so that libraries loaded earlier do not affect it, and a crash does not affect the
+ * caller. `result`, of `size` bytes, receives what `body` writes to it, and is unchanged if the child did not return.
+ * The caller frees `messages`.
  */
 void child_run(void (*body)(void *result), void *result, size_t size, struct child *child);
 
-/* A file in memory, which a child process may write, too; its end returns the text, to be freed. */
+/* A file in memory, shared with child processes. memory_file_end returns the text, which the caller frees. */
 FILE *memory_file(void);
 char *memory_file_end(FILE *file, size_t *len); /* len may be NULL */
 
 /* datinfo_open.c: an IA, opened by libdat2 for a program that has loaded nothing before. */
 struct opening {
 	const char *name; /* IN */
-	struct out *out;  /* IN: NULL, or where the attributes are written */
+	struct out *out;  /* IN: where the attributes are written, or NULL */
 	DAT_RETURN status;
-	char provider_file[PATH_MAX]; /* of an open IA, as the rest */
+	char provider_file[PATH_MAX]; /* of an open IA, like the rest */
 	char device[DAT_NAME_MAX_LENGTH];
 	char address[ADDRESS_MAX];
 };
 
-/* A provider library, loaded by itself. */
+/* A provider library that is loaded by itself. */
 struct loading {
 	const char *library;  /* IN */
-	char file[PATH_MAX];  /* empty: it cannot be loaded */
-	char error[PATH_MAX]; /* why it cannot be loaded, or why it is no provider; else empty */
+	char file[PATH_MAX];  /* empty if it cannot be loaded */
+	char error[PATH_MAX]; /* why it cannot be loaded or is no provider; else empty */
 };
 
 void loading_run(struct loading *loading);
 
-/* A name that is opened, and if that fails, the library by itself. */
+/* A name that is opened, and if that fails, its library by itself. */
 struct attempt {
 	const char *dat_conf;
-	const char *library, *parameters; /* of its entry in dat.conf; NULL: there is none */
+	const char *library, *parameters; /* of its entry in dat.conf; NULL if there is none */
 	struct loading loading;
 	struct opening opening;
 	struct child child;
@@ -98,21 +98,21 @@ void ia_address(const DAT_IA_ATTR *attr, char text[ADDRESS_MAX]);
 /* The file that a function was loaded from. */
 bool file_of_code(void *code, char file[PATH_MAX]);
 
-/* datinfo_reason.c: what came of it. */
+/* datinfo_reason.c: the outcome of an attempt. */
 bool attempt_succeeded(const struct attempt *attempt);
 
 /* Status, reason and cure; what the libraries printed beside the reason. */
 void attempt_report(struct out *out, const struct attempt *attempt);
 void attempt_report_messages(struct out *out, const struct attempt *attempt);
 
-/* Only the library was tried: why it cannot be one of a provider, if so. */
+/* For a library that was loaded by itself: why it cannot be that of a provider. */
 void loading_report(struct out *out, const char *dat_conf, const struct loading *loading);
 
-/* datinfo_registry.c: what dat.conf says, and, with `try`, whether it works. */
+/* datinfo_registry.c: reads dat.conf and, with `try`, opens its entries. */
 struct entry;
 struct registry {
 	STAILQ_HEAD(, entry) entries;
-	char source[PATH_MAX]; /* empty: no file could be read */
+	char source[PATH_MAX]; /* empty if no file could be read */
 };
 
 void registry_read(struct registry *registry);
@@ -122,17 +122,22 @@ void registry_report(struct out *out, const struct registry *registry, bool try)
 /* ia_report for each name that dat.conf has. */
 void registry_report_ias(struct out *out, const struct registry *registry);
 
-/* datinfo_ia.c: opens the IA and reports its attributes, or why it does not open; false then. */
+/*
+ * datinfo_ia.c: opens the IA and reports its attributes, or reports why it does not open and
+ * returns false.
+ */
 bool ia_report(struct out *out, const struct registry *registry, const char *name);
 DAT_RETURN ia_attributes(struct out *out, DAT_IA_HANDLE ia);
 
-/* Library and parameters of the entry that programs of DAT 2.0 get for a name; false: there is none. */
+/*
+ * Finds library and parameters of the entry that programs of DAT 2.0 get for a name; returns false
+ * if there is none.
+ */
 bool registry_find(const struct registry *registry, const char *name, const char **library,
 		   const char **parameters);
 
 /*
- * datinfo_settings.c: the table, with the values that hold for a device or IA, or, if NULL, for
- * all.
+ * datinfo_settings.c: reports the table, with the values for a device or IA, or, if NULL, for all.
  */
 void settings_report(struct out *out, const char *device);
 

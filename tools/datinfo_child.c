@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Other makers' libraries, loaded in a child process: what they print is kept, and they may crash or hang. */
+/*
+ * Runs third-party libraries in a child process, because they may crash or hang, and captures their
+ * output.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,7 +11,7 @@
 #include <unistd.h>
 #include "tools/datinfo.h"
 
-/* A bit mask for a library: what the user asked for, and these bits. */
+/* Makes the bit mask for a library: the user's bits, and these. */
 static void mask_add(const char *variable, unsigned long bits)
 {
 	const char *text = getenv(variable);
@@ -18,7 +21,7 @@ static void mask_add(const char *variable, unsigned long bits)
 	setenv(variable, value, true);
 }
 
-/* Errors are wanted, on standard output: 1 means that for all libdat2 and providers there are. */
+/* Asks for errors on standard output, which 1 means for libdat2 and all providers. */
 static void child_listen(int messages)
 {
 	mask_add("DAT_DBG_TYPE", REG_LOG_ERROR);

@@ -15,8 +15,8 @@ enum kind {
 };
 
 /*
- * The words of an enum are those of 0, 1, 2...; of bits, that of 0, if it is always meant, then of
- * 1, 2, 4...
+ * Prints the words of an enum, which are those of 0, 1, 2...; of bits, the word of 0, if it is
+ * always printed, then those of 1, 2, 4...
  */
 struct attr {
 	const char *name;

@@ -36,7 +36,7 @@ bool file_of_code(void *code, char file[PATH_MAX])
 	return true;
 }
 
-/* The file of the functions behind an IA: the first word of its object is the provider's table. */
+/* The file of the functions of an IA: the first word of its object is the provider's table. */
 static void provider_file(DAT_IA_HANDLE ia, char file[PATH_MAX])
 {
 	const DAT_PROVIDER *provider;
@@ -95,7 +95,7 @@ void loading_run(struct loading *loading)
 
 	child_run(loading_body, loading, sizeof(*loading), &child);
 	if (child.end != CHILD_RETURNED)
-		snprintf(loading->error, sizeof(loading->error), "%s does not let itself be loaded",
+		snprintf(loading->error, sizeof(loading->error), "%s cannot be loaded",
 			 loading->library);
 	free(child.messages);
 }

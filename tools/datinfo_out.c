@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What datinfo prints, as text to read or as JSON: names and values, in groups and lists. */
+/* The output of datinfo, as text or JSON: names and values, in groups and lists. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { INDENT = 4, COLUMN = 46, VALUE_MAX = 4096 };
 
-/* The length of the UTF-8 character that begins here, 0 if none does. */
+/* Returns the length of the UTF-8 character that begins here, or 0 if none does. */
 static size_t utf8_len(const unsigned char *at)
 {
 	size_t len = 0, i;
@@ -20,14 +20,14 @@ static size_t utf8_len(const unsigned char *at)
 	for (i = 1; i < len; i++)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;
-	/* overlong forms, surrogates, and what is beyond Unicode */
+	/* overlong forms, surrogates, and codes beyond Unicode */
 	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
 	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
 		return 0;
 	return len;
 }
 
-/* Names come from files: none of their bytes may steer a terminal or break the JSON. */
+/* Escapes names read from files, so that they cannot control a terminal or break the JSON. */
 static void out_put(const struct out *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -53,7 +53,7 @@ static void out_put_quoted(const struct out *out, const char *text)
 	fputs(out->json ? "\"" : "", out->stream);
 }
 
-/* Up to where the value comes; `name` is NULL in a list. */
+/* Writes everything before the value; `name` is NULL in a list. */
 static void out_put_name(struct out *out, const char *name)
 {
 	if (!out->json) {
@@ -212,7 +212,7 @@ void out_words(struct out *out, const char *name, const char *const *words, size
 	out_end(out, ']');
 }
 
-/* One line, without what ends it. */
+/* Writes one line without its line end. */
 static void out_line(struct out *out, const char *line, size_t len)
 {
 	char text[VALUE_MAX + 1];

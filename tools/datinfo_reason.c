@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Why an IA does not open, and what to do about it. */
+/* The reason why an IA does not open, and its remedy. */
 #include <dirent.h>
 #include <net/if.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ bool attempt_succeeded(const struct attempt *attempt)
 
 /* ---- the reason ---- */
 
-/* libdat2 reads dat.conf once more in each child: what is wrong there is said once, by the parent. */
+/* Each child reads dat.conf again and repeats its errors, which the parent has reported already. */
 static bool is_about_dat_conf(const struct attempt *attempt, const char *line)
 {
 	static const char prefix[] = "libdat2: ";
@@ -26,8 +26,8 @@ static bool is_about_dat_conf(const struct attempt *attempt, const char *line)
 }
 
 /*
- * The last line that the libraries printed, for errors come after what led to them. NULL: there is
- * none, or something else is the reason.
+ * Returns the last line that the libraries printed, because an error follows the lines that led to
+ * it, or NULL if there is none or the reason is another one.
  */
 static const char *reason_line(const struct attempt *attempt, size_t *len)
 {
@@ -89,11 +89,10 @@ static bool has_rdma_device(void)
 	return entry;
 }
 
-/* The libraries of OFED's that came with connection managers of their own, or for DAT 1.2. */
+/* True for libraries of OFED for DAT 1.2, which this project does not provide. */
 static bool is_from_ofed(const char *library)
 {
-	static const char *const names[] = { "libdaploscm", "libdaploucm", "libdaplomcm",
-					     "libdaplscm",  "libdaplcma",  "libdaplucm" };
+	static const char *const names[] = { "libdaplscm", "libdaplcma", "libdaplucm" };
 	const char *name = strrchr(library, '/');
 	size_t i;
 
@@ -104,7 +103,7 @@ static bool is_from_ofed(const char *library)
 	return false;
 }
 
-/* It, or a library that it needs, cannot be loaded, or it is none of a provider. */
+/* The library or one of its dependencies cannot be loaded, or it is not a provider. */
 static void library_cure(const char *dat_conf, const struct loading *loading, char cure[CURE_MAX])
 {
 	const char *library = loading->library, *colon = strchr(loading->error, ':');
@@ -120,10 +119,14 @@ static void library_cure(const char *dat_conf, const struct loading *loading, ch
 	else if (is_other && strstr(loading->error, "cannot open shared object file"))
 		snprintf(cure, CURE_MAX, "install the package with %.*s, which %s needs",
 			 missing_len, loading->error, library);
+	else if (strstr(library, "libdaplomcm"))
+		snprintf(cure, CURE_MAX,
+			 "name libdaploscm.so.2, with the same parameters, as in dat.conf(5)");
 	else if (is_from_ofed(library))
 		snprintf(cure, CURE_MAX,
-			 "install the package with %s, or name libdaplofa.so.2 and a network "
-			 "interface, as in dat_ofed(7)",
+			 "install the package with %s, or name libdaploscm.so.2 and the same "
+			 "parameters, or libdaplofa.so.2 and a network interface, as in "
+			 "dat.conf(5)",
 			 library);
 	else if (strchr(library, '/'))
 		snprintf(cure, CURE_MAX, "correct the path in %s, or install the library",
@@ -135,7 +138,7 @@ static void library_cure(const char *dat_conf, const struct loading *loading, ch
 			 library);
 }
 
-/* DAT_INVALID_ADDRESS: what the parameters name is not there. */
+/* DAT_INVALID_ADDRESS: the device or address that the parameters name does not exist. */
 static void address_cure(const struct attempt *attempt, char cure[CURE_MAX])
 {
 	char first[256] = "";
@@ -174,8 +177,7 @@ static void not_found_cure(const struct attempt *attempt, char cure[CURE_MAX])
 		return;
 	}
 	if (!attempt->library)
-		snprintf(cure, CURE_MAX, "take a name that is there, or add an entry to %s",
-			 dat_conf);
+		snprintf(cure, CURE_MAX, "use an existing name, or add an entry to %s", dat_conf);
 	else if (strstr(attempt->child.messages, ": dlopen: "))
 		snprintf(
 			cure, CURE_MAX,
@@ -183,7 +185,7 @@ static void not_found_cure(const struct attempt *attempt, char cure[CURE_MAX])
 			"into %s",
 			attempt->loading.file, dat_conf);
 	else
-		snprintf(cure, CURE_MAX, "look at what %s prints with DAPL_DBG_TYPE=0xff",
+		snprintf(cure, CURE_MAX, "see what %s prints with DAPL_DBG_TYPE=0xff",
 			 attempt->library);
 }
 
@@ -193,7 +195,7 @@ static void cure_report(struct out *out, const struct attempt *attempt)
 
 	if (attempt->child.end != CHILD_RETURNED)
 		snprintf(cure, sizeof(cure),
-			 "look at what the provider prints with DAPL_DBG_TYPE=0xff; replace it if "
+			 "see what the provider prints with DAPL_DBG_TYPE=0xff; replace it if "
 			 "it does not fit this machine");
 	else if (attempt->loading.error[0])
 		library_cure(attempt->dat_conf, &attempt->loading, cure);
@@ -212,7 +214,7 @@ static void cure_report(struct out *out, const struct attempt *attempt)
 			"libdaplsoft.so.2 and \"soft0 1\" works without one");
 	else
 		snprintf(cure, sizeof(cure),
-			 "look at what the provider prints with DAPL_DBG_TYPE=0xff");
+			 "see what the provider prints with DAPL_DBG_TYPE=0xff");
 	out_text(out, "cure", "%s", cure);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The entries of dat.conf: which of them programs get, and what comes of opening them. */
+/* The entries of dat.conf: which of them programs get, and whether they open. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include "tools/datinfo.h"
@@ -10,10 +10,11 @@ struct entry {
 	char *library, *parameters;
 	bool chosen; /* a program of DAT 2.0 that opens the name gets it, or one of its fallbacks */
 	bool for_kernel, nondefault;
-	struct entry *first;	 /* the one that it is a fallback of, or itself */
-	struct attempt *attempt; /* to open the name, kept by the first; NULL: not yet */
-	struct entry
-		*server; /* whose library serves the name then; the first if it does not open */
+	struct entry *first; /* the entry that this is a fallback of, or itself */
+	/* the attempt to open the name, kept by the first entry; NULL before it */
+	struct attempt *attempt;
+	/* the entry whose library then serves the name; the first if it does not open */
+	struct entry *server;
 };
 
 /* ---- reading ---- */
@@ -45,7 +46,7 @@ static bool same_key(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
 	       a->is_thread_safe == b->is_thread_safe;
 }
 
-static struct entry *first_of(const struct registry *registry, struct entry *entry)
+static struct entry *datinfo_registry_first_of(const struct registry *registry, struct entry *entry)
 {
 	struct entry *other;
 
@@ -66,11 +67,11 @@ static void registry_add(void *arg, const struct conf_record *record)
 	entry->parameters = must(strdup(record->ia_params));
 	entry->for_kernel = record->for_kernel;
 	entry->nondefault = record->nondefault;
-	entry->first = first_of(registry, entry);
+	entry->first = datinfo_registry_first_of(registry, entry);
 	STAILQ_INSERT_TAIL(&registry->entries, entry, link);
 }
 
-/* What a program of DAT 2.0 that opens this name gets; NULL: nothing. */
+/* Returns what a program of DAT 2.0 that opens this name gets, or NULL. */
 static const DAT_PROVIDER_INFO *registry_match(const struct registry *registry, const char *name)
 {
 	DAT_PROVIDER_INFO wanted = {
@@ -193,7 +194,7 @@ static bool has_fallbacks(const struct entry *first)
 	return false;
 }
 
-/* The first one whose library is behind the open IA. */
+/* Returns the first entry whose library is behind the open IA. */
 static struct entry *server_of(struct entry *first)
 {
 	const char *file = first->attempt->opening.provider_file;
@@ -259,8 +260,7 @@ static void spare_report(struct out *out, const struct registry *registry,
 		out_text(out, "reason", "an entry above it serves the name");
 	else {
 		out_text(out, "reason", "its library does not register the name");
-		out_text(out, "cure", "look at what %s prints with DAPL_DBG_TYPE=0xff",
-			 entry->library);
+		out_text(out, "cure", "see what %s prints with DAPL_DBG_TYPE=0xff", entry->library);
 	}
 }
 
@@ -290,7 +290,7 @@ static void entry_report(struct out *out, const struct registry *registry, struc
 	out_item_end(out);
 }
 
-/* The libdat2 that this program has: others find theirs in the same way, unless they have a path of their own. */
+/* The libdat2 of this program. Other programs use the same one, unless they have their own library path. */
 static void libdat2_report(struct out *out)
 {
 	DAT_RETURN(*function)
@@ -317,7 +317,7 @@ void registry_report(struct out *out, const struct registry *registry, bool try)
 	out_list_end(out);
 }
 
-/* Names that several entries have are opened once. */
+/* A name with several entries is opened once. */
 void registry_report_ias(struct out *out, const struct registry *registry)
 {
 	const struct entry *entry, *other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The settings of our providers, as this environment has them. */
+/* Reports the settings of the providers in this environment. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,25 +19,28 @@ static const char *origin_of(const struct settings *all, const struct setting_va
 }
 
 static void setting_value_out(struct out *out, const char *name, const struct setting_row *row,
-			      long value)
+			      const struct setting_value *value)
 {
 	char text[SETTING_TEXT_MAX];
 
-	if (row->type == SETTING_CHOICE || (row->type == SETTING_BITS && !out->json))
-		out_text(out, name, "%s", setting_format(row, value, text));
+	if (row->type == SETTING_NAME)
+		out_text(out, name, "%s", value->name);
+	else if (row->type == SETTING_CHOICE || (row->type == SETTING_BITS && !out->json))
+		out_text(out, name, "%s", setting_show(row, value, text));
 	else
-		out_signed(out, name, value);
+		out_signed(out, name, value->value);
 }
 
 static void report_row(struct out *out, const struct settings *all, const struct setting_row *row,
 		       const struct setting_value *value)
 {
+	const struct setting_value standard = { .value = row->standard };
 	char origin[ORIGIN_MAX], range[SETTING_TEXT_MAX];
 
 	out_item(out, "name", row->name);
-	setting_value_out(out, "value", row, value->value);
+	setting_value_out(out, "value", row, value);
 	out_text(out, "origin", "%s", origin_of(all, value, origin));
-	setting_value_out(out, "default", row, row->standard);
+	setting_value_out(out, "default", row, &standard);
 	out_text(out, "allowed", "%s", setting_range(row, range));
 	out_bool(out, "per_device", row->per_device);
 	out_text(out, "environment", "%s", row->variable);
@@ -59,14 +62,16 @@ static void report_devices(struct out *out, const struct settings *all)
 		for (which = 0; which < SETTINGS; which++)
 			if (section->values[which].origin == SETTING_FILE)
 				setting_value_out(out, settings_table[which].name,
-						  &settings_table[which],
-						  section->values[which].value);
+						  &settings_table[which], &section->values[which]);
 		out_item_end(out);
 	}
 	out_list_end(out);
 }
 
-/* Some hundred bytes a row would hide the values: one line for the value, one for its meaning. */
+/*
+ * A row has some hundred bytes, which would hide the values: the value and its meaning have a line
+ * each.
+ */
 static void print_table(const struct settings *all, const char *device)
 {
 	char value[SETTING_TEXT_MAX], range[SETTING_TEXT_MAX], origin[ORIGIN_MAX];
@@ -77,9 +82,8 @@ static void print_table(const struct settings *all, const char *device)
 		const struct setting_value *found =
 			settings_find(all, device, NULL, (enum setting)i);
 
-		printf("%-22s %-12s %-28s %s\n", row->name,
-		       setting_format(row, found->value, value), row->variable,
-		       origin_of(all, found, origin));
+		printf("%-22s %-12s %-28s %s\n", row->name, setting_show(row, found, value),
+		       row->variable, origin_of(all, found, origin));
 		printf("    %s (%s, default %s)\n", row->help, setting_range(row, range),
 		       setting_format(row, row->standard, value));
 	}

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Sourced by ./demo and ./check: makes sure that Debian packages are there, or says which are not.
+# Sourced by ./demo and ./check: makes sure that Debian packages are installed, or prints the missing ones.
 
 build_packages='gcc libc6-dev make libibverbs-dev librdmacm-dev libconfig-dev'
+# What test/blackbox runs on the drop-in besides; the tests of what is not there are skipped.
+program_packages='ucx-utils libfabric-bin fio tgt libiscsi-bin openmpi-bin libopenmpi-dev librpma-dev'
 bench_packages='python3 ucx-utils libfabric-bin'
 vm_packages='qemu-system-x86 kmod ibverbs-providers iproute2'
-check_packages='g++ git libcunit1-dev libevent-dev dapl2-utils iproute2 python3'
+check_packages='g++ git libfabric-dev nettle-dev clang-format-14 libcunit1-dev libevent-dev dapl2-utils iproute2 python3'
 
 installed() {
 	case $(dpkg-query -W -f '${Status}' "$1" 2>/dev/null) in
@@ -31,7 +33,7 @@ need() {
 	fi
 	echo "installing:$missing (this takes a minute or two)"
 	log=$(mktemp) || return
-	# The lists may be there already; if an update fails, the installation tells whether that matters.
+	# The lists may be there already; if an update fails, the installation shows whether that matters.
 	apt-get update >"$log" 2>&1 || :
 	# Another program may be installing, and a mirror may fail once.
 	# shellcheck disable=SC2086

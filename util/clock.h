@@ -19,7 +19,10 @@ static inline uint64_t clock_now(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* What is left until the deadline, as ppoll wants it; zero when it has passed. Not for CLOCK_NEVER. */
+/*
+ * Returns the time until the deadline, for ppoll; zero if it has passed. The deadline must not be
+ * CLOCK_NEVER.
+ */
 static inline struct timespec clock_left(uint64_t deadline)
 {
 	uint64_t now = clock_now(), left = deadline > now ? deadline - now : 0;

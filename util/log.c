@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Where diagnostics go. */
+/* Writes diagnostics to stderr and syslog. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ void log_more(unsigned bits)
 	atomic_fetch_or(&log_mask, bits);
 }
 
-/* A diagnostic that cannot be written has nowhere else to go. */
+/* Ignores errors: there is no other place to report them. */
 static void put_line(int fd, const char *line, size_t len)
 {
 	ssize_t n;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Diagnostics: one line each, to the places that the user asked for; a line that nobody wants costs
- * one test.
+ * Diagnostics: one line each, to the destinations that the user has selected. A disabled line costs one test.
  */
 #ifndef UTIL_LOG_H
 #define UTIL_LOG_H
@@ -9,9 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/*
- * The first two bits mean the same everywhere; a library may give the others a meaning of its own.
- */
+/* The first two bits mean the same everywhere; a library may define the others. */
 #define LOG_ERROR 0x1u
 #define LOG_WARN  0x2u
 #define LOG_NOTE  0x4u
@@ -22,17 +19,17 @@ enum log_dest { LOG_TO_STDOUT = 1, LOG_TO_SYSLOG = 2, LOG_TO_STDERR = 4 };
 extern _Atomic(unsigned) log_mask;
 
 /*
- * Names the library in front of each line and says which lines go where; the last call counts.
- * Before the first one, LOG_ERROR goes to stderr without a name. `name` is kept, not copied.
+ * Sets the prefix of each line, the enabled lines and their destinations; replaces earlier settings. Before the first
+ * call LOG_ERROR goes to stderr without a prefix. `name` is not copied.
  */
 void log_open(const char *name, unsigned mask, unsigned dest);
 
-/* These lines too, wherever the others go. */
+/* Enables more lines, with the same destinations. */
 void log_more(unsigned bits);
 
 /*
- * The variable as a bit mask, decimal, octal or hexadecimal; `fallback` if unset, or, with one
- * line, if not a number.
+ * Returns the variable as a bit mask, decimal, octal or hexadecimal, or `fallback` if it is unset
+ * or, after one line, not a number.
  */
 unsigned log_env(const char *variable, unsigned fallback);
 
@@ -43,7 +40,10 @@ static inline bool log_on(unsigned bit)
 	return atomic_load_explicit(&log_mask, memory_order_relaxed) & bit;
 }
 
-/* One line, without "\n" in the format; written at once, any thread; errno survives. */
+/*
+ * Writes one line at once; the format has no "
+ * ". For any thread; preserves errno.
+ */
 #define log_at(bit, ...)                        \
 	do {                                    \
 		if (log_on(bit))                \

@@ -9,14 +9,14 @@
 #include "util/settings.h"
 #include "util/text_file.h"
 
-#define SETTINGS_FILE_MAX (1u << 20) /* libconfig needs many times as much */
+#define SETTINGS_FILE_MAX (1u << 20) /* libconfig needs many times this memory */
 
 struct file {
 	struct settings *all;
 	const char *path;
 };
 
-/* The value as the user wrote it, or nearly so. */
+/* Formats the value as the user wrote it, or nearly so. */
 static void show(const config_setting_t *item, char text[SETTING_TEXT_MAX])
 {
 	switch (config_setting_type(item)) {
@@ -38,21 +38,22 @@ static void show(const config_setting_t *item, char text[SETTING_TEXT_MAX])
 	}
 }
 
-static bool value_of(const config_setting_t *item, const struct setting_row *row, long *value)
+static bool value_of(const config_setting_t *item, const struct setting_row *row,
+		     struct setting_value *value)
 {
 	long long number;
 
 	switch (config_setting_type(item)) {
 	case CONFIG_TYPE_INT:
 	case CONFIG_TYPE_INT64:
-		if (row->type == SETTING_CHOICE)
+		if (row->type == SETTING_CHOICE || row->type == SETTING_NAME)
 			return false;
 		number = config_setting_get_int64(item);
 		/* hexadecimal numbers of 32 bits come as negative ones */
 		if (row->type == SETTING_BITS && number < 0 && number >= INT_MIN)
 			number &= UINT_MAX;
-		*value = (long)number;
-		return setting_fits(row, *value);
+		value->value = (long)number;
+		return setting_fits(row, value->value);
 	case CONFIG_TYPE_STRING: return setting_parse(row, config_setting_get_string(item), value);
 	default: return false;
 	}
@@ -81,7 +82,7 @@ static void read_item(const struct file *file, const config_setting_t *item, boo
 	int which = setting_named(config_setting_name(item));
 	const struct setting_row *row = &settings_table[which];
 	unsigned line = config_setting_source_line(item);
-	long value;
+	struct setting_value value = { .origin = SETTING_FILE, .line = line };
 
 	if (which == SETTINGS) {
 		unknown(file, item);
@@ -89,12 +90,12 @@ static void read_item(const struct file *file, const config_setting_t *item, boo
 		log_at(LOG_ERROR, "%s:%u: %s is the same for all devices; ignored", file->path,
 		       line, row->name);
 	} else if (value_of(item, row, &value)) {
-		values[which] = (struct setting_value){ value, SETTING_FILE, line };
+		values[which] = value;
 	} else {
 		show(item, text);
 		log_at(LOG_ERROR, "%s:%u: %s: %s is not %s; %s is used", file->path, line,
 		       row->name, text, setting_range(row, range),
-		       setting_format(row, file->all->values[which].value, used));
+		       setting_show(row, &file->all->values[which], used));
 	}
 }
 
@@ -107,7 +108,10 @@ static void read_defaults(const struct file *file, const config_setting_t *group
 			  file->all->values);
 }
 
-/* The section's name if it can have a place of its own, else NULL, with the reason said. */
+/*
+ * Returns the section's name if it can have a place of its own; else logs the reason and returns
+ * NULL.
+ */
 static const char *device_name(const struct file *file, config_setting_t *group)
 {
 	unsigned line = config_setting_source_line(group), i;
@@ -163,7 +167,10 @@ static void read_config(const struct file *file, const config_t *config)
 	const config_setting_t *item;
 	int i;
 
-	/* first, whatever their place: a bad value of a device is replaced by that for all */
+	/*
+	 * defaults come first, wherever they are: a bad value of a device is replaced by that for
+	 * all
+	 */
 	if (defaults && config_setting_is_group(defaults))
 		read_defaults(file, defaults);
 	else if (defaults)
@@ -182,7 +189,7 @@ static void read_config(const struct file *file, const config_t *config)
 	}
 }
 
-static void parse(const struct file *file, const char *text)
+static void settings_file_parse(const struct file *file, const char *text)
 {
 	config_t config;
 
@@ -213,6 +220,6 @@ void settings_file_read(struct settings *all, const char *path, bool must_exist)
 	if (memchr(text, '\0', len))
 		log_at(LOG_ERROR, "%s: a NUL byte; the file is ignored", path);
 	else
-		parse(&file, text);
+		settings_file_parse(&file, text);
 	free(text);
 }

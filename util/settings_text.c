@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A look at the text of dapl.conf before libconfig 1.5 reads it: that cuts a larger number to 32
- * bits without a word, forgets the memory of a string without an end, and ends the process when
- * what is to be included turns out to be a folder.
+ * Checks the text of dapl.conf before libconfig 1.5 reads it, which truncates numbers to 32 bits without an error,
+ * leaks the memory of an unterminated string, and ends the process if an included path is a folder.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +10,7 @@
 #include "util/log.h"
 #include "util/settings.h"
 
-/* The end of the comment that begins here, or NULL if none does. */
+/* Returns the end of the comment that begins here, or NULL if none does. */
 static const char *skip_comment(const char *at)
 {
 	const char *end;
@@ -24,7 +23,7 @@ static const char *skip_comment(const char *at)
 	return end ? end + 2 : at + strlen(at);
 }
 
-/* At a quote: past the string, or NULL if it has no end. */
+/* At a quote: returns the place behind the string, or NULL if it has no end. */
 static const char *skip_string(const char *at)
 {
 	for (at++; *at && *at != '"'; at++)
@@ -38,7 +37,9 @@ static bool is_in_name(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '*';
 }
 
-/* At a digit: past the number, or NULL if libconfig would not keep all of it. */
+/*
+ * At a digit: returns the place behind the number, or NULL if libconfig would not keep all of it.
+ */
 static const char *skip_number(const char *at, bool negative)
 {
 	bool hex = at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
@@ -52,7 +53,7 @@ static const char *skip_number(const char *at, bool negative)
 		end += strspn(end, "L");
 		return errno ? NULL : end;
 	}
-	if (!hex && *end && strchr(".eE", *end)) /* no integer: not judged here */
+	if (!hex && *end && strchr(".eE", *end)) /* no integer, so it is not checked */
 		return end + strspn(end, ".eE+-0123456789");
 	return errno || value > most ? NULL : end;
 }
@@ -64,7 +65,10 @@ static const char *skip_name(const char *at)
 	return at;
 }
 
-/* Past what begins here; NULL, and *wrong, if the file cannot be read with it. */
+/*
+ * Returns the place behind the item that begins here; or NULL, with *wrong set, if the file cannot
+ * be read with it.
+ */
 static const char *skip_token(const char *at, bool negative, const char **wrong)
 {
 	const char *next = skip_comment(at);

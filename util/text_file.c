@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Reads a configuration file that may be too large, no file at all, or marked by an editor. */
+/* Reads a configuration file that may be too large, not a regular file, or marked by an editor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,8 +11,9 @@
 #define FIRST_ROOM 16384u
 
 /*
- * O_NONBLOCK: opening a FIFO without a writer would wait for one, and so would reading a terminal.
- * A FIFO or socket is refused since it cannot be read to its end without waiting for its writer.
+ * O_NONBLOCK, because opening a FIFO without a writer would wait for one, and so would reading a
+ * terminal. A FIFO or socket is refused, because it cannot be read to its end without waiting for
+ * its writer.
  */
 static int file_open(const char *path, int *fd)
 {
@@ -28,7 +29,7 @@ static int file_open(const char *path, int *fd)
 	return error;
 }
 
-/* Room for at least one byte more, and never for more than `most` and the NUL. */
+/* Makes room for at least one byte more, and never for more than `most` and the NUL. */
 static int text_grow(char **text, size_t *room, size_t most)
 {
 	char *grown;

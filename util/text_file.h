@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Configuration files, whatever their paths name. */
+/* Reads configuration files safely, whatever kind of file the path names. */
 #ifndef UTIL_TEXT_FILE_H
 #define UTIL_TEXT_FILE_H
 

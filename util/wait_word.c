@@ -13,7 +13,7 @@
 #define CPUID_7_ECX_WAITPKG	(1u << 5)
 #define CPUID_INVARIANT_TSC	0x80000007u
 #define CPUID_INVARIANT_TSC_EDX (1u << 8)
-#define C01			1u /* the light state: quicker to wake than C0.2 */
+#define C01			1u /* C0.1, which wakes faster than C0.2 */
 #define CALIBRATION		(200 * NSEC_PER_USEC)
 
 static bool supported;
@@ -24,7 +24,7 @@ static uint64_t ticks_now(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* Coarse: it bounds a wait that the caller measures itself. */
+/* A coarse value suffices: callers check the time themselves. */
 static void calibrate(void)
 {
 	uint64_t begin = clock_now(), ticks = ticks_now(), now;

@@ -8,7 +8,10 @@
 #include <unistd.h>
 #include "util/wakefd.h"
 
-/* By syscall(2): read(2) and write(2) are cancellation points, and the caller may hold a lock. */
+/*
+ * Called by syscall(2): read(2) and write(2) are cancellation points, and the caller may hold a
+ * lock.
+ */
 static long token_move(long call, int fd)
 {
 	uint64_t token = 1;
@@ -30,15 +33,15 @@ static bool token_take(int fd)
 	return token_move(SYS_read, fd) > 0;
 }
 
-/* -1: none. */
+/* Returns -1 if there is none. */
 static int fd_of(unsigned state)
 {
 	return (int)(state >> WAKEFD_FD_SHIFT) - 1;
 }
 
 /*
- * The thread that sets RAISED in a word with a descriptor writes one token; one that adds the
- * descriptor to a word with RAISED does. Only the thread that reads the token unsets RAISED.
+ * Either the thread that sets RAISED in a word with a descriptor writes the token, or the one that
+ * adds the descriptor to a word with RAISED. Only the thread that reads the token unsets RAISED.
  */
 
 int wakefd_get(struct wakefd *wake)
@@ -51,13 +54,16 @@ int wakefd_get(struct wakefd *wake)
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0)
 		return -1;
-	/* As in raise_with: before other threads see the descriptor, so that wakefd_close waits. */
+	/*
+	 * Counted as in raise_with before other threads see the descriptor, so that wakefd_close
+	 * waits.
+	 */
 	atomic_fetch_add(&wake->writers, 1);
 	while (fd_of(state) < 0 &&
 	       !atomic_compare_exchange_weak(&wake->state, &state,
 					     state | ((unsigned)fd + 1) << WAKEFD_FD_SHIFT))
 		;
-	if (fd_of(state) >= 0) { /* another thread was first */
+	if (fd_of(state) >= 0) { /* another thread has created one */
 		close(fd);
 		fd = fd_of(state);
 	} else if (state & WAKEFD_RAISED) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A descriptor that wakes a waiter: made on first use, raised and cleared any number of times. */
+/*
+ * A descriptor that wakes a waiter: created on first use, raised and cleared any number of times.
+ */
 #ifndef UTIL_WAKEFD_H
 #define UTIL_WAKEFD_H
 
@@ -14,16 +16,19 @@ struct wakefd {
 	atomic_uint writers; /* threads that may be writing to the descriptor */
 };
 
-/* The descriptor, readable exactly while raised; -1 with errno if none can be made. */
+/*
+ * Returns the descriptor, which is readable exactly while raised; -1 with errno if it cannot be
+ * created.
+ */
 int wakefd_get(struct wakefd *wake);
 /*
- * From any thread and from a signal handler, which finds errno as it was. No system call if it is
- * raised already or has no descriptor. No cancellation point, like all of these.
+ * For any thread and signal handler; preserves errno. Makes no system call if `wake` is raised already or has no
+ * descriptor. None of these functions is a cancellation point.
  */
 void wakefd_raise(struct wakefd *wake);
-/* The same, and leaves a signal; signals that were not taken yet count as one. */
+/* Raises, and sets the signal; several signals before wakefd_take_signal count as one. */
 void wakefd_signal(struct wakefd *wake);
-/* No system call if not raised. Leaves the signal. The caller then checks its condition once more. */
+/* Makes no system call if not raised. Keeps the signal. The caller must check its condition again afterwards. */
 void wakefd_clear(struct wakefd *wake);
 
 static inline unsigned wakefd_flags(const struct wakefd *wake)

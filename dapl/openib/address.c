@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* From the parameters in dat.conf to the local address that names a device. */
+/* Translates the ia_params of dat.conf to the local address that identifies a device. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include "dapl/openib/address.h"
 
-/* Each returns 0, ENODEV for a name that it does not know, or another error, which it has logged. */
+/* The from_* functions return 0, ENODEV for an unknown name, or another errno, which they have logged. */
 
 /* The interface's IPv4 address, else its first IPv6 one. */
 static int from_netdev(const char *name, struct sockaddr_storage *address)
@@ -71,7 +71,7 @@ static bool from_gid(struct ibv_context *verbs, uint8_t port, struct sockaddr_st
 	return found;
 }
 
-/* 0, or logged: the device has no such port, or the port has no address. */
+/* Returns 0 or a logged errno: the device has no such port, or the port has no address. */
 static int from_port(struct ibv_context *verbs, const char *name, unsigned port,
 		     struct sockaddr_storage *address)
 {
@@ -106,7 +106,7 @@ static int from_device(const char *name, unsigned port, struct sockaddr_storage 
 	struct ibv_context *verbs;
 	int i, error = ENODEV;
 
-	if (!list) { /* where nothing has run out: no verbs in this kernel */
+	if (!list) { /* unless a resource has run out, this kernel has no verbs */
 		error = errno;
 		if (!error_is_shortage(error))
 			return ENODEV;

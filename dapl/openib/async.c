@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Async events of the device, handed up with the owner of the object they name. */
+/* Async events of the device, reported to the owner of the object that they name. */
 #include <errno.h>
 #include "dapl/openib/openib.h"
 
@@ -45,7 +45,7 @@ static void hand_up(struct ib_device *device, const struct ibv_async_event *even
 	}
 }
 
-/* Acknowledged after the upcall: that is what makes the destroy of the object wait for it (ibv_ack_async_event(3)). */
+/* Acknowledges after the upcall, so that destroying the object waits for it (ibv_ack_async_event(3)). */
 void async_read(struct ib_device *device)
 {
 	struct ibv_async_event event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the device can do: read from it, never assumed. */
+/* Reads the attributes of a device. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -8,18 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "dapl/openib/openib.h"
-
-/* What the CM carries for the consumer (InfiniBand CM messages less rdma_cm's own header; iWARP: 8-bit lengths). */
-static void private_data_limits(struct ib_attr *attr)
-{
-	attr->max_private_connect = attr->iwarp ? 255 : 56;
-	attr->max_private_accept = attr->iwarp ? 255 : 196;
-	attr->max_private_reject = attr->iwarp ? 255 : 148;
-	if (!attr->datagrams)
-		return;
-	attr->max_private_resolve = 180 - UD_REQUEST_HEADER;
-	attr->max_private_resolved = 136;
-}
 
 static uint64_t firmware_version(const char *text)
 {
@@ -31,8 +19,9 @@ static uint64_t firmware_version(const char *text)
 }
 
 /*
- * No capability bit says it: register something at address zero and see. It does not begin with a page, since consumers'
- * memory does not either; many devices want the offset in the page to be that of the address. 0, or what has run out.
+ * Detects zero-based registration, for which there is no capability bit, by registering memory at address 0. The memory
+ * is not page-aligned, like that of consumers: many devices require the same offset in the page as the address has.
+ * Returns 0, or an errno if a resource has run out.
  */
 static int zero_based_try(struct ibv_context *verbs, bool *works)
 {
@@ -72,9 +61,9 @@ static void fill(struct ib_attr *attr, const struct ibv_device_attr *dev)
 	attr->fw_version = firmware_version(dev->fw_ver);
 	attr->max_mr_size = dev->max_mr_size;
 	attr->max_qp = (uint32_t)dev->max_qp;
-	attr->max_wr = (uint32_t)dev->max_qp_wr;
-	attr->max_sge = (uint32_t)dev->max_sge;
-	attr->max_sge_read = (uint32_t)dev->max_sge_rd;
+	attr->max_wr = wr_granted((uint32_t)dev->max_qp_wr);
+	attr->max_sge = sge_granted((uint32_t)dev->max_sge);
+	attr->max_sge_read = sge_granted((uint32_t)dev->max_sge_rd);
 	attr->max_cq = (uint32_t)dev->max_cq;
 	attr->max_cqe = (uint32_t)dev->max_cqe;
 	attr->max_mr = (uint32_t)dev->max_mr;
@@ -84,8 +73,8 @@ static void fill(struct ib_attr *attr, const struct ibv_device_attr *dev)
 	attr->max_read_out = (uint32_t)dev->max_qp_init_rd_atom;
 	attr->max_read_in_device = (uint32_t)dev->max_res_rd_atom;
 	attr->max_srq = (uint32_t)dev->max_srq;
-	attr->max_srq_wr = (uint32_t)dev->max_srq_wr;
-	attr->max_srq_sge = (uint32_t)dev->max_srq_sge;
+	attr->max_srq_wr = wr_granted((uint32_t)dev->max_srq_wr);
+	attr->max_srq_sge = sge_granted((uint32_t)dev->max_srq_sge);
 	attr->atomics = dev->atomic_cap != IBV_ATOMIC_NONE;
 	attr->srq_resize = dev->device_cap_flags & IBV_DEVICE_SRQ_RESIZE;
 	attr->mw_type1 = dev->device_cap_flags & IBV_DEVICE_MEM_WINDOW;
@@ -100,7 +89,7 @@ static void cap(uint32_t *value, long most)
 		*value = (uint32_t)most;
 }
 
-/* Less than the device offers, where the settings want it so. */
+/* Lowers limits of the device to those of the settings. */
 static void cap_by_settings(struct ib_device *device)
 {
 	struct ib_attr *attr = &device->attr;
@@ -116,7 +105,7 @@ static void cap_by_settings(struct ib_device *device)
 		attr->mtu = (unsigned)mtu;
 }
 
-/* A port without one can be used all the same. */
+/* A port without a GID is usable, so that is no error. */
 static void gid_read(struct ib_device *device, uint8_t port_num)
 {
 	struct ib_attr *attr = &device->attr;
@@ -167,7 +156,7 @@ int attr_read(struct ib_device *device, uint8_t port_num)
 		ib_error(error, "registering a page", attr->device_name);
 		return error;
 	}
-	private_data_limits(attr);
+	ib_cm.limits(attr);
 	cap_by_settings(device);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Connections: the CM's id on one side, the QP it never owns on the other. */
+/* Connections: each joins a CM id to a QP, which the CM does not own. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct ib_conn *conn_new(struct ib_device *device, struct rdma_cm_id *id)
 	return conn;
 }
 
-/* What the settings say otherwise than the CM; -1 leaves it as the CM has it. */
+/* Applies the settings that override the CM's defaults; -1: keep the default. */
 static void apply_settings(const struct ib_device *device, struct ibv_qp_attr *attr)
 {
 	long rnr_timer = device_setting(device, SET_RNR_TIMER),
@@ -35,7 +35,7 @@ static void apply_settings(const struct ib_device *device, struct ibv_qp_attr *a
 	}
 }
 
-/* Through INIT, RTR and RTS with the attributes that the CM supplies for this id. */
+/* Moves the QP through INIT, RTR and RTS with the attributes that the CM supplies for this id. */
 int conn_bring_up(struct ib_conn *conn, bool passive)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
@@ -50,11 +50,17 @@ int conn_bring_up(struct ib_conn *conn, bool passive)
 			ib_error(error, "rdma_init_qp_attr", "connection");
 			return error;
 		}
-		/* What this side agreed to; the CM of the passive side still has what the request asked for. */
+		/* The accepted depth: the passive side's CM still supplies the requested one. */
 		if (passive && states[i] == IBV_QPS_RTR)
 			attr.max_dest_rd_atomic = conn->param.responder_resources;
 		if (passive && states[i] == IBV_QPS_RTS)
 			attr.max_rd_atomic = conn->param.initiator_depth;
+		/*
+		 * Depth 0 would keep a read from being sent. With 1 the peer rejects it, and the consumer gets that
+		 * error.
+		 */
+		if (states[i] == IBV_QPS_RTS && conn->reads && !attr.max_rd_atomic)
+			attr.max_rd_atomic = 1;
 		apply_settings(conn->device, &attr);
 		error = ibv_modify_qp(conn->qp->qp, &attr, mask);
 		if (error) {
@@ -94,14 +100,14 @@ int conn_resolve_route(struct ib_conn *conn)
 		       : 0;
 }
 
-/* How often the peer sends again what finds no buffer here; each side says so for the other. */
+/* RNR retries of the peer: each side sends the count that the other uses. */
 static uint8_t rnr_retries(const struct ib_conn_param *param, uint8_t usual)
 {
 	return param->never_receives ? 0 : usual;
 }
 
-/* What was made for it goes with a failure. */
-static DAT_RETURN begin(struct ib_conn *new, enum rdma_port_space space, struct ib_conn **conn)
+/* Frees `new` on failure. */
+static DAT_RETURN conn_begin(struct ib_conn *new, enum rdma_port_space space, struct ib_conn **conn)
 {
 	int error;
 
@@ -110,7 +116,7 @@ static DAT_RETURN begin(struct ib_conn *new, enum rdma_port_space space, struct 
 		free(new);
 		return ib_error(error, "rdma_create_id", "connection");
 	}
-	*conn = new; /* first: an upcall may come before this returns */
+	*conn = new; /* set first: an upcall may run before this function returns */
 	error = conn_resolve_address(new);
 	if (!error)
 		return DAT_SUCCESS;
@@ -130,6 +136,7 @@ DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp,
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	new->owner = owner;
 	new->qp = qp;
+	new->reads = param->reads;
 	memcpy(&new->remote, remote, sockaddr_size(remote));
 	if (param->size)
 		memcpy(new->data, param->data, param->size);
@@ -145,7 +152,7 @@ DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp,
 		.srq = qp->qp->srq != NULL,
 		.qp_num = qp->qp->qp_num,
 	};
-	return begin(new, RDMA_PS_TCP, conn);
+	return conn_begin(new, RDMA_PS_TCP, conn);
 }
 
 DAT_RETURN ib_conn_resolve(struct ib_device *device, struct ib_qp *qp,
@@ -161,7 +168,7 @@ DAT_RETURN ib_conn_resolve(struct ib_device *device, struct ib_qp *qp,
 	new->datagrams = true;
 	memcpy(&new->remote, remote, sockaddr_size(remote));
 	ud_request_write(new, data, size);
-	return begin(new, RDMA_PS_UDP, conn);
+	return conn_begin(new, RDMA_PS_UDP, conn);
 }
 
 DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct ib_conn_param *param,
@@ -171,6 +178,7 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 
 	conn->qp = qp;
 	conn->owner = owner;
+	conn->reads = param->reads;
 	conn->param.private_data = param->data;
 	conn->param.private_data_len = (uint8_t)param->size;
 	conn->param.responder_resources = param->responder_resources;
@@ -180,7 +188,7 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 	conn->param.qp_num = qp->qp->qp_num;
 	/* a datagram QP is up already */
 	error = conn->datagrams ? 0 : conn_bring_up(conn, true);
-	/* before the reply: its answer may be faster than this thread */
+	/* Set before the reply is sent: ESTABLISHED may be read by another thread before rdma_accept() returns. */
 	conn->step = CONN_ACCEPTED;
 	if (!error && !rdma_accept(conn->id, &conn->param)) {
 		if (conn->datagrams)
@@ -190,7 +198,7 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 	if (!error)
 		error = errno;
 	conn->step = CONN_ENDED;
-	/* The CM forgets a request whose sender gave up: it is no longer in a state to be answered. */
+	/* EINVAL: the requester has given up, and the request can no longer be answered. */
 	if (rdma_reject(conn->id, NULL, 0) && errno == EINVAL) {
 		log_at(LOG_NOTE, "connection request: the peer gave up before it was accepted");
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
@@ -208,12 +216,12 @@ DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
 	return DAT_SUCCESS;
 }
 
-void ib_conn_disconnect(struct ib_conn *conn, bool hopeful)
+void ib_conn_disconnect(struct ib_conn *conn, bool awaits_reply)
 {
-	conn->hopeful = hopeful;
+	conn->awaits_reply = awaits_reply;
 	/* EINVAL: it was never connected, or the CM has already taken it down. */
 	if (!rdma_disconnect(conn->id))
-		conn->told = true;
+		conn->dreq_sent = true;
 	else if (errno != EINVAL)
 		ib_error(errno, "rdma_disconnect", "connection");
 }
@@ -232,7 +240,7 @@ void ib_conn_destroy(struct ib_conn *conn)
 	upcall_forbid(conn->device, conn, &conn->dead);
 	if (conn->step == CONN_REQUESTED && rdma_reject(conn->id, NULL, 0) && errno != EINVAL)
 		ib_error(errno, "rdma_reject", "connection request");
-	if (!farewell_begin(conn))
+	if (!conn_drain_begin(conn))
 		conn_free(conn);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the CM says of connections, step by step to their end: in the event thread. */
+/* CM events of connections, and the upcalls that follow from them. Runs with `upcalling` held. */
 #include <errno.h>
 #include <string.h>
 #include "dapl/openib/openib.h"
@@ -8,19 +8,17 @@
 #define SIDR_REJECTED	     2	/* the same, SIDR_REP status: reject */
 #define READ_MOST	     32u
 
-/* Each is handled acknowledged, with an upcall begun. */
-
-/* a copy, so that the CM's can be acknowledged before anybody acts on it */
+/* A copy of a CM event, which is acknowledged before it is handled (see dispatch()). */
 struct cm_event {
 	enum rdma_cm_event_type type;
 	int status;
 	struct rdma_cm_id *id, *listen_id;
-	struct rdma_conn_param param; /* of connections; the data is also that of datagrams */
+	struct rdma_conn_param param; /* for connections; its private data for datagrams, too */
 	struct rdma_ud_param ud;
 	unsigned char data[IB_CONN_DATA];
 };
 
-/* The last thing done for a connection: the owner may destroy it in the upcall. */
+/* Makes the final upcall. The owner may destroy `conn` in it, so callers must not use `conn` afterwards. */
 static void end(struct ib_conn *conn, enum ib_conn_event how, const struct cm_event *event)
 {
 	void *owner = conn->owner;
@@ -71,7 +69,7 @@ static void resolve_failed(struct ib_conn *conn, int status, bool route)
 	end(conn, IB_CONN_UNREACHABLE, NULL);
 }
 
-static void lower(uint8_t *depth, uint8_t answered)
+static void conn_event_lower(uint8_t *depth, uint8_t answered)
 {
 	if (answered < *depth)
 		*depth = answered;
@@ -91,8 +89,8 @@ static void responded(struct ib_conn *conn, const struct cm_event *event)
 		end(conn, IB_CONN_ERROR, NULL);
 		return;
 	}
-	lower(&conn->param.responder_resources, event->param.responder_resources);
-	lower(&conn->param.initiator_depth, event->param.initiator_depth);
+	conn_event_lower(&conn->param.responder_resources, event->param.responder_resources);
+	conn_event_lower(&conn->param.initiator_depth, event->param.initiator_depth);
 	conn->step = CONN_ESTABLISHED;
 	conn->device->upcalls.conn(conn->owner, conn, IB_CONN_ESTABLISHED, event->data,
 				   event->param.private_data_len);
@@ -121,8 +119,8 @@ static bool rejected_by_peer(const struct ib_conn *conn, const struct cm_event *
 	       event->param.private_data_len;
 }
 
-/* For datagrams the CM reports refusals so, with its status of them. */
-static void unreachable(struct ib_conn *conn, const struct cm_event *event)
+/* For datagrams the CM reports a reject as UNREACHABLE, with a positive SIDR status. */
+static void conn_event_unreachable(struct ib_conn *conn, const struct cm_event *event)
 {
 	if (conn->datagrams && event->status == SIDR_REJECTED)
 		end(conn, IB_CONN_REJECTED_BY_PEER, event);
@@ -146,7 +144,7 @@ static void handle(struct ib_conn *conn, const struct cm_event *event)
 		    rejected_by_peer(conn, event) ? IB_CONN_REJECTED_BY_PEER : IB_CONN_REJECTED,
 		    event);
 		break;
-	case RDMA_CM_EVENT_UNREACHABLE: unreachable(conn, event); break;
+	case RDMA_CM_EVENT_UNREACHABLE: conn_event_unreachable(conn, event); break;
 	case RDMA_CM_EVENT_CONNECT_ERROR: end(conn, IB_CONN_UNREACHABLE, NULL); break;
 	case RDMA_CM_EVENT_DISCONNECTED: end(conn, IB_CONN_DISCONNECTED, NULL); break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL: end(conn, IB_CONN_DEVICE_REMOVED, NULL); break;
@@ -170,7 +168,7 @@ static void copy_event(struct cm_event *copy, const struct rdma_cm_event *event)
 		memcpy(copy->data, param->private_data, copy->param.private_data_len);
 }
 
-/* NULL for the id that holds the device, and for a listener: the removal of its device is told by that one. */
+/* NULL for the id that holds the device, and for a listener: the former alone reports the device's removal. */
 static struct ib_conn *conn_of(const struct rdma_cm_id *id)
 {
 	const bool *listens = id->context;
@@ -179,8 +177,8 @@ static struct ib_conn *conn_of(const struct rdma_cm_id *id)
 }
 
 /*
- * Before the acknowledgement the object cannot go away: rdma_destroy_id(3) waits for it. So the upcall is
- * begun first, and acted on after, because it may end in rdma_destroy_id itself.
+ * rdma_destroy_id(3) waits for the acknowledgement, so the object exists until then: upcall_begin() is called before
+ * it. The event is handled after it, since the upcall may call rdma_destroy_id.
  */
 static void dispatch(struct ib_device *device, struct rdma_cm_event *event)
 {
@@ -196,7 +194,7 @@ static void dispatch(struct ib_device *device, struct rdma_cm_event *event)
 		begun = upcall_begin(device, listener, &listener->dead);
 	else if (conn)
 		begun = upcall_begin(device, conn, &conn->dead);
-	left = conn && !begun && farewell_ends(conn, event->event);
+	left = conn && !begun && conn_drain_ends(conn, event->event);
 	rdma_ack_cm_event(event);
 	if (left)
 		conn_free(conn);
@@ -209,14 +207,14 @@ static void dispatch(struct ib_device *device, struct rdma_cm_event *event)
 	if (!begun)
 		return;
 	if (listener)
-		listener_request(listener, copy.id, &copy.param, copy.data,
+		listener_request(listener, copy.id, &copy.param, &copy.ud, copy.data,
 				 copy.param.private_data_len);
 	else
 		handle(conn, &copy);
 	upcall_end(device);
 }
 
-/* So many at most: whoever reads has something else to do, too, and the rest keeps the channel readable. */
+/* Bounded, so that the reading thread gets to its other work; unread events keep the channel readable. */
 void conn_read_channel(struct ib_device *device)
 {
 	struct rdma_cm_event *event;

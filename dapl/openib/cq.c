@@ -108,7 +108,7 @@ static uint32_t dat_status(enum ibv_wc_status status)
 #define SAME_PLACE(dat, verbs) \
 	_Static_assert(offsetof(struct ib_completion, dat) == offsetof(struct ibv_wc, verbs), #dat)
 
-/* The claim that lets a completion stay where it was polled to. */
+/* struct ib_completion has the layout of struct ibv_wc, so that completions need no copy. */
 SAME_PLACE(wr_id, wr_id);
 SAME_PLACE(status, status);
 SAME_PLACE(opcode, opcode);
@@ -124,10 +124,13 @@ _Static_assert(IB_WITH_IMMEDIATE == (int)IBV_WC_WITH_IMM &&
 _Static_assert(IB_RECV_WRITE == IBV_WC_RECV_RDMA_WITH_IMM, "opcode");
 _Static_assert((int)IBV_WC_SUCCESS == (int)DAT_DTO_SUCCESS, "success");
 
-void ib_completion_translate(struct ib_completion *completion)
+void ib_completion_translate(struct ib_completion *completion, bool read)
 {
 	/* Only wr_id, status, qp_num and vendor_err are defined then (ibv_poll_cq(3)). */
-	completion->status = dat_status(completion->status);
+	/* A responder reports a read that its QP does not allow as an invalid request; DAT reports an access error. */
+	completion->status = read && completion->status == IBV_WC_REM_INV_REQ_ERR
+				     ? (uint32_t)DAT_DTO_ERR_REMOTE_ACCESS
+				     : dat_status(completion->status);
 	completion->byte_len = completion->immediate = completion->flags = 0;
 }
 
@@ -143,7 +146,7 @@ int ib_cq_fd(const struct ib_cq *cq)
 	return cq->channel->fd;
 }
 
-/* Two threads may be at it: a waiter and the event thread. */
+/* A waiter and the event thread may call this concurrently. */
 bool ib_cq_collect(struct ib_cq *cq)
 {
 	struct ibv_cq *verbs;
@@ -172,7 +175,7 @@ void ib_cq_moderate(struct ib_cq *cq, uint32_t count)
 		return;
 	if (period > IB_CQ_MODERATION_US)
 		period = IB_CQ_MODERATION_US;
-	/* 0, 0: each completion at once */
+	/* 0, 0: no moderation */
 	modify.moderate.cq_count = (uint16_t)(count > 1 ? count : 0);
 	modify.moderate.cq_period = (uint16_t)(count > 1 ? period : 0);
 	error = ibv_modify_cq(cq->cq, &modify);

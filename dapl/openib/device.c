@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Opening a device: one struct for all who open the same address. */
+/* Opens and closes devices: one reference-counted struct for each address. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "dapl/openib/address.h"
 #include "dapl/openib/openib.h"
 
-/* Order: before a device's own lock. Held across opening, so that two opens of one address meet. */
+/* Lock order: before a device's lock. Held while opening, so that concurrent opens of one address get one device. */
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, ib_device) devices = LIST_HEAD_INITIALIZER(devices);
 
-static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+/* The child must not use the parent's devices: their event threads do not exist in it. */
+void ib_fork_child(void)
+{
+	devices_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	LIST_INIT(&devices);
+}
+
+static bool device_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
 	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
@@ -25,6 +31,12 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
+static bool same_place(const struct ib_place *a, const struct ib_place *b)
+{
+	return device_same_address(&a->address, &b->address) && !strcmp(a->device, b->device) &&
+	       a->port == b->port;
+}
+
 static int set_nonblocking(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -32,15 +44,15 @@ static int set_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? errno : 0;
 }
 
-/* Where nothing has run out, the address leads to no device. */
+/* Any errno but a shortage means that the address belongs to no device. */
 static DAT_RETURN no_device(int error)
 {
 	if (error_is_shortage(error))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
-	return DAT_ERROR(DAT_INVALID_ADDRESS, 0);
+	return error == ENODEV ? ib_cm.unknown : DAT_ERROR(DAT_INVALID_ADDRESS, 0);
 }
 
-/* Binding an id to the address is how the CM says which device is behind it. */
+/* Finds the device of the address: the CM sets it when an id is bound to the address. */
 static DAT_RETURN find_verbs(struct ib_device *device)
 {
 	struct sockaddr *address = (struct sockaddr *)&device->address;
@@ -48,10 +60,13 @@ static DAT_RETURN find_verbs(struct ib_device *device)
 
 	device->channel = rdma_create_event_channel();
 	if (!device->channel) {
-		error = errno; /* or no RDMA stack in this kernel */
+		error = errno; /* may mean that this kernel has no RDMA stack */
 		ib_error(error, "rdma_create_event_channel", "CM");
 		return no_device(error);
 	}
+	error = ib_cm.attach ? ib_cm.attach(device->channel, &device->place) : 0;
+	if (error)
+		return no_device(error);
 	if (rdma_create_id(device->channel, &device->bound, NULL, RDMA_PS_TCP)) {
 		ib_error(errno, "rdma_create_id", "CM");
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
@@ -63,6 +78,9 @@ static DAT_RETURN find_verbs(struct ib_device *device)
 		ib_error(error, "rdma_bind_addr", "local address");
 		return no_device(error);
 	}
+	if (ib_cm.attach) /* the CM may have assigned the address */
+		memcpy(&device->address, rdma_get_local_addr(device->bound),
+		       sockaddr_size(rdma_get_local_addr(device->bound)));
 	device->verbs = ibv_open_device(device->bound->verbs->device);
 	if (!device->verbs) {
 		ib_error(errno, "ibv_open_device",
@@ -77,12 +95,12 @@ static DAT_RETURN find_verbs(struct ib_device *device)
 	return error ? ib_error(error, "open", "device") : DAT_SUCCESS;
 }
 
-/* Accepts a half-built one. */
+/* Accepts a partly initialised device. */
 static void device_destroy(struct ib_device *device)
 {
 	if (device->epoll >= 0)
 		events_stop(device);
-	farewell_drop(device);
+	conn_drain_drop(device);
 	if (device->verbs && ibv_close_device(device->verbs))
 		ib_error(errno, "ibv_close_device", device->attr.device_name);
 	if (device->bound && rdma_destroy_id(device->bound))
@@ -97,8 +115,8 @@ static void device_destroy(struct ib_device *device)
 	free(device);
 }
 
-static DAT_RETURN device_create(const struct sockaddr_storage *address,
-				const struct ib_upcalls *upcalls, struct ib_device **device)
+static DAT_RETURN device_create(const struct ib_place *place, const struct ib_upcalls *upcalls,
+				struct ib_device **device)
 {
 	struct ib_device *new = calloc(1, sizeof(*new));
 	pthread_condattr_t monotonic;
@@ -107,7 +125,8 @@ static DAT_RETURN device_create(const struct sockaddr_storage *address,
 	if (!new)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	new->epoll = -1;
-	new->address = *address;
+	new->place = *place;
+	new->address = place->address;
 	new->upcalls = *upcalls;
 	pthread_mutex_init(&new->lock, NULL);
 	pthread_mutex_init(&new->upcalling, NULL);
@@ -116,7 +135,7 @@ static DAT_RETURN device_create(const struct sockaddr_storage *address,
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&new->left, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	LIST_INIT(&new->leaving);
+	LIST_INIT(&new->draining);
 	TAILQ_INIT(&new->timers);
 	status = find_verbs(new);
 	if (status == DAT_SUCCESS)
@@ -132,19 +151,19 @@ static DAT_RETURN device_create(const struct sockaddr_storage *address,
 DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 			  struct ib_device **device)
 {
-	struct sockaddr_storage address;
+	struct ib_place place = { .port = 0 };
 	DAT_RETURN status = DAT_SUCCESS;
 	struct ib_device *found;
-	int error = address_find(params, &address);
+	int error = ib_cm.find(params, &place);
 
 	if (error)
 		return no_device(error);
 	pthread_mutex_lock(&devices_lock);
 	LIST_FOREACH(found, &devices, entry)
-		if (same_address(&found->address, &address))
+		if (same_place(&found->place, &place))
 			break;
 	if (!found) {
-		status = device_create(&address, upcalls, &found);
+		status = device_create(&place, upcalls, &found);
 		if (status == DAT_SUCCESS)
 			LIST_INSERT_HEAD(&devices, found, entry);
 	}

@@ -17,7 +17,7 @@ static void timer_unlink_locked(struct ib_device *device, struct ib_timer *timer
 	timer->armed = false;
 }
 
-/* From both ends: a deadline is nearly always now, before all others but such, or behind them. */
+/* Searches from both ends: nearly all deadlines are either now or later than all others. */
 static void timer_link_locked(struct ib_device *device, struct ib_timer *timer)
 {
 	struct ib_timer *front = TAILQ_FIRST(&device->timers),
@@ -64,13 +64,17 @@ void ib_timer_disarm(struct ib_device *device, struct ib_timer *timer)
 	pthread_mutex_unlock(&device->lock);
 }
 
+/* The loop disarms again after waiting, since a running call may arm its own timer. */
 void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer)
 {
 	pthread_mutex_lock(&device->lock);
-	if (timer->armed)
-		timer_unlink_locked(device, timer);
-	while (device->current == timer && !ib_in_upcall(device))
+	for (;;) {
+		if (timer->armed)
+			timer_unlink_locked(device, timer);
+		if (device->current != timer || ib_in_upcall(device))
+			break;
 		pthread_cond_wait(&device->upcall_done, &device->lock);
+	}
 	pthread_mutex_unlock(&device->lock);
 }
 
@@ -86,10 +90,11 @@ static int time_left(uint64_t deadline)
 }
 
 /*
- * Runs what is due, and returns how long to sleep. An earlier time that the thread had before stays: most
- * timers are disarmed before their time, and who arms the next one, for later, has nobody to wake.
+ * Runs the timers that are due, and returns the timeout for epoll_wait in milliseconds. `wakes_at` is never moved
+ * later before it has passed: most timers are disarmed early, and arming the next one need not wake the event thread
+ * if its deadline is not before `wakes_at`.
  */
-static int timers_run(struct ib_device *device)
+static int events_timers_run(struct ib_device *device)
 {
 	void (*call)(struct ib_timer * timer);
 	struct ib_timer *timer;
@@ -263,6 +268,8 @@ static void woken(struct ib_device *device)
 
 static void ready_serve(struct ib_device *device, void *tag)
 {
+	if (tag == device->channel && reader_has_channel(device))
+		return;
 	if (tag == device->channel)
 		conn_read_channel(device);
 	else if (tag == device->verbs)
@@ -280,9 +287,9 @@ static void *events_run(void *arg)
 	int i, n, left;
 
 	upcalls_turn(device);
-	/* relaxed: the token of `wake` orders it */
+	/* relaxed: the write to the descriptor of `wake` orders it */
 	while (!atomic_load_explicit(&device->stopping, memory_order_relaxed)) {
-		left = timers_run(device);
+		left = events_timers_run(device);
 		upcalls_over(device);
 		n = epoll_wait(device->epoll, ready, 4, left);
 		if (n < 0 && errno != EINTR) {
@@ -304,7 +311,7 @@ static int watch(struct ib_device *device, int fd, void *tag)
 	return fd < 0 || epoll_ctl(device->epoll, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
 }
 
-/* The consumer's signals are not for this thread. */
+/* The event thread blocks all signals: the consumer's handlers must not run in it. */
 static int start_thread(struct ib_device *device)
 {
 	sigset_t all, old;

@@ -11,22 +11,22 @@
 #include <sys/queue.h>
 #include <dat2/udat.h>
 
-/* A failure; what did nothing wrong (an empty queue, a timeout) carries no class. */
+/* A return value of class ERROR. Results that are no failure (an empty queue, a timeout) have no class. */
 #ifndef DAT_ERROR
 #define DAT_ERROR(type, subtype) \
 	((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_UINT32)(type) | (DAT_UINT32)(subtype)))
 #endif
 
 /*
- * udapl sees these types by name only; openib never looks into the `owner` it is handed back.
- * A function that can fail returns a DAT_RETURN with its outputs untouched; it has logged the
- * failing call and its errno. Functions named _destroy accept NULL and cannot fail, except where
- * the device may refuse (ib_pd_destroy, ib_mr_destroy, ib_cq_destroy, ib_srq_destroy), which
- * then leave the object usable.
+ * These types are opaque to udapl; an `owner` is opaque to openib, which only passes it to upcalls.
  *
- * Threads: one background thread per open device (the event thread) makes the upcalls, but for those of
- * CM events that another thread reads in its place (ib_cm_read). They come one at a time, and no lock
- * is held besides the right to make them. Any function may be called from an upcall.
+ * A function that fails returns an error DAT_RETURN, leaves its outputs untouched, and has logged the failing call and
+ * its errno. Functions named _destroy accept NULL and cannot fail, except those where the device may refuse
+ * (ib_pd_destroy, ib_mr_destroy, ib_cq_destroy, ib_srq_destroy): on failure they leave the object usable.
+ *
+ * Threads: each open device has one background thread, the event thread, which makes the upcalls. A thread that reads
+ * CM events in its place (ib_cm_read) makes the upcalls of those events. Upcalls are serialised, and the lock that
+ * serialises them is the only one held during an upcall. Any function may be called from an upcall unless noted.
  */
 struct ib_device; /* an open verbs device, the address it was found by, its event thread */
 struct ib_pd;
@@ -35,19 +35,59 @@ struct ib_mw; /* a memory window */
 struct ib_cq; /* a CQ with a completion channel of its own */
 struct ib_qp;
 struct ib_srq;
-/* one side of one connection: a CM id, before, while and after it is used */
+/* one side of one connection: a CM id, from request or connect until destroyed */
 struct ib_conn;
 struct ib_listener;
-struct ib_ah; /* where datagrams go to */
+struct ib_ah; /* an address handle: the destination of datagrams */
+
+/*
+ * Verbs structs are opaque here. Three structs below have the layout of a verbs struct (openib asserts it), so that
+ * requests and completions cross this interface without a copy. The same memory is then accessed through two types.
+ */
+#define IB_MAY_ALIAS __attribute__((__may_alias__))
+
+/* ---- connection manager ------------------------------------------------------------------ */
+
+struct ib_attr;
+struct ib_place; /* the device and port that the ia_params of dat.conf name */
+struct rdma_event_channel;
+
+/* The properties of a connection manager. A provider library contains exactly one. */
+struct ib_cm_kind {
+	const char *name; /* value of OFED's attribute DAT_IB_PROVIDER_NAME */
+	/* Maps a connection qualifier to a port; both sides must compute the same one. 0: no such port. */
+	uint16_t (*qual_port)(DAT_CONN_QUAL qual);
+	DAT_CONN_QUAL (*port_qual)(uint16_t port); /* the lowest qualifier of the port */
+	/* Read and write the port of a CM address, in host order. */
+	uint16_t (*port_get)(const struct sockaddr_storage *address);
+	void (*port_set)(struct sockaddr_storage *address, uint16_t port);
+	/* Bytes before reject data that mark a reject as the consumer's; 0: the CM marks it itself. */
+	uint32_t reject_header;
+	/*
+	 * Bytes before a datagram request's private data that hold the requester's QP number; 0: the CM's message has
+	 * it.
+	 */
+	uint32_t ud_header;
+	uint32_t ud_qkey; /* of datagram QPs */
+	/* Sets the private data sizes in `attr` to those of the CM; the transport in `attr` is set already. */
+	void (*limits)(struct ib_attr *attr);
+	/* Returns 0 or a logged errno; for ENODEV, ib_device_open returns `unknown`. */
+	int (*find)(const char *params, struct ib_place *place);
+	DAT_RETURN unknown;
+	/* Ties a new channel to its port; NULL if addresses identify the port. Returns 0 or a logged errno. */
+	int (*attach)(struct rdma_event_channel *channel, const struct ib_place *place);
+};
+
+extern const struct ib_cm_kind ib_cm;
 
 /* ---- device ------------------------------------------------------------------------------ */
 
-/* What the device can do; every figure is read from the device. */
+/* Attributes and limits of the device, all of them read from it. */
 struct ib_attr {
 	char device_name[64];
 	char transport[16]; /* "infiniband", "roce", "iwarp" or "software" */
 	uint64_t guid;	    /* host order */
-	char gid[46];	    /* the port's first, as an IPv6 address is written */
+	char gid[46];	    /* the port's first GID, in IPv6 notation */
 	uint32_t vendor_id, vendor_part_id, hw_version;
 	uint64_t fw_version;		/* four 16-bit parts, most significant first */
 	unsigned port, port_state, mtu; /* port_state as ibv_port_state; mtu in bytes */
@@ -55,7 +95,7 @@ struct ib_attr {
 	uint32_t max_qp, max_wr, max_sge, max_sge_read, max_cq, max_cqe, max_mr, max_pd, max_mw;
 	uint32_t max_read_in, max_read_out, max_read_in_device;
 	uint32_t max_srq, max_srq_wr, max_srq_sge;
-	/* bytes the CM carries */
+	/* private data sizes of the CM, in bytes */
 	uint32_t max_private_connect, max_private_accept, max_private_reject;
 	uint32_t max_private_resolve, max_private_resolved; /* of datagram endpoints */
 	uint32_t max_cq_moderation, max_cq_moderation_us;   /* 0: CQs report each completion */
@@ -74,105 +114,113 @@ enum ib_async_kind {			    /* object of the upcall */
 };
 
 enum ib_conn_event {
-	/* QP is in RTS; data: the peer's accept data (active side only) */
+	/* The QP is in RTS. data: the peer's accept data (active side only). */
 	IB_CONN_ESTABLISHED,
-	/* the peer's program called reject (or died: data is all zero) */
+	/* The peer's program rejected the request, or died (then data is all zero). */
 	IB_CONN_REJECTED_BY_PEER,
-	IB_CONN_REJECTED,    /* nobody listens, stale connection, CM refusal */
-	IB_CONN_UNREACHABLE, /* address, route or answer could not be had */
-	IB_CONN_ERROR,	     /* this side failed to go on */
-	/* the peer disconnected or is gone, or our disconnect is done */
+	IB_CONN_REJECTED,    /* no listener, stale connection, CM reject */
+	IB_CONN_UNREACHABLE, /* no address, route or reply */
+	IB_CONN_ERROR,	     /* a local step failed */
+	/* The peer disconnected or died, or the local disconnect has completed. */
 	IB_CONN_DISCONNECTED,
 	IB_CONN_DEVICE_REMOVED,
 };
 
-struct ib_request {	  /* a connection request; lives for the time of the upcall */
+struct ib_request {	  /* a connection request; valid during the upcall only */
 	const void *data; /* padded by the CM to its capacity */
 	uint32_t size;
-	uint8_t responder_resources, initiator_depth; /* as this side would use them */
+	uint8_t responder_resources, initiator_depth; /* seen from this side */
 	struct sockaddr_storage remote, local;
 	bool datagrams; /* asks for a datagram endpoint */
 };
 
-/* Upcalls, one at a time: by the event thread, or out of ib_cm_read. `owner` is what the object was created with. */
+/* Upcalls, serialised; made by the event thread or by ib_cm_read. `owner`: as given when the object was created. */
 struct ib_upcalls {
-	/* A request reached a listener. The callee owns `conn`: ib_conn_accept, _reject or _destroy. */
+	/* A connection request for a listener. The callee owns `conn` and must accept, reject or destroy it. */
 	void (*request)(void *listener_owner, struct ib_conn *conn,
 			const struct ib_request *request);
 	void (*conn)(void *owner, struct ib_conn *conn, enum ib_conn_event event, const void *data,
 		     uint32_t size);
-	/* Of ib_conn_resolve: ESTABLISHED, or one ending; never both. */
+	/* The outcome of ib_conn_resolve: exactly one event. */
 	void (*resolved)(void *owner, struct ib_conn *conn, enum ib_conn_event event,
 			 const void *data, uint32_t size);
-	/* The object's own destroy waits until an upcall that names it has returned; so not from that upcall. */
+	/* Destroying the object waits until this upcall has returned, so must not be done in it. */
 	void (*async)(struct ib_device *device, enum ib_async_kind kind, void *owner);
-	/* A watched CQ that was armed fired. It is not armed now. */
+	/* An armed, watched CQ has fired; it is no longer armed. */
 	void (*completion)(void *cq_owner);
 };
 
 /*
- * Opens the device behind `params`, the ia_params of dat.conf: "<netdev | address | host> <port>" or
- * "<verbs device> <port>". The same device opened again is the same struct, counted.
- * E(INVALID_ADDRESS): no such interface, address or device.
+ * Opens the device that `params`, the ia_params of dat.conf, names: "<netdev | address | host> <port>" or
+ * "<verbs device> <port>", depending on the connection manager. Opening an open device again returns the same struct
+ * with one more reference. E(INVALID_ADDRESS): no such interface, address or device; E(PROVIDER_NOT_FOUND): no such
+ * device, for a connection manager that takes device names only.
  */
 DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 			  struct ib_device **device);
-void ib_device_close(struct ib_device *device); /* not from an upcall */
+void ib_device_close(struct ib_device *device); /* drops a reference; not from an upcall */
+void ib_fork_child(void); /* to be called first in a child of fork(2): forgets all open devices */
 /*
- * Before the last close of the device, which leaves the peers of connections that were disconnected and destroyed
- * without another request: waits until those from whom an answer is hoped for have given it, or until `deadline`
- * (CLOCK_MONOTONIC ns). Elsewhere, and in an upcall, it does nothing.
+ * Waits until the peers of destroyed connections have answered their disconnect requests, where the disconnect asked
+ * for that, or until `deadline` (CLOCK_MONOTONIC ns). To be called before the last close of the device, after which
+ * the CM no longer repeats those requests. Does nothing if the device is open more than once, or in an upcall.
  */
-void ib_device_farewell(struct ib_device *device, uint64_t deadline);
+void ib_device_drain(struct ib_device *device, uint64_t deadline);
 const struct ib_attr *ib_device_attr(const struct ib_device *device);
 const struct sockaddr *ib_device_address(const struct ib_device *device);
 /* Runs `call` once in the event thread at `deadline` (CLOCK_MONOTONIC ns, see util/clock.h). */
 struct ib_timer {
-	uint64_t deadline; /* guarded by the device, like the rest */
+	uint64_t deadline; /* all members are guarded by the device's lock */
 	void (*call)(struct ib_timer *timer);
 	TAILQ_ENTRY(ib_timer) entry;
 	bool armed;
 };
 void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
 		  void (*call)(struct ib_timer *timer));
-/* `call` may be running, and will not begin any more; waits for nothing. */
+/* Prevents a call that has not begun; does not wait for a running one. */
 void ib_timer_disarm(struct ib_device *device, struct ib_timer *timer);
-/* After return `call` neither runs nor will run, except when called by `call` itself. */
+/* Disarms, and waits for a running call, unless called from an upcall. */
 void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer);
-/* Something for the event thread to do that a signal handler may ask for; raised twice it may be called once. */
+/* A call in the event thread that a signal handler can request; several requests may result in one call. */
 struct ib_alarm {
 	void (*call)(struct ib_alarm *alarm);
 	atomic_bool raised;
-	struct ib_alarm *next; /* guarded by the device */
+	struct ib_alarm *next; /* guarded by the device's lock */
 };
 void ib_alarm_add(struct ib_device *device, struct ib_alarm *alarm,
 		  void (*call)(struct ib_alarm *alarm));
-/* no call after it, as of ib_timer_cancel */
+/* Waits for a running call, unless called from an upcall; no call follows. */
 void ib_alarm_remove(struct ib_device *device, struct ib_alarm *alarm);
 void ib_alarm_raise(struct ib_device *device, struct ib_alarm *alarm); /* async-signal-safe */
-bool ib_in_upcall(const struct ib_device *device);		       /* made by this thread */
+bool ib_in_upcall(const struct ib_device *device); /* true in the thread that makes it */
 
 /*
- * A thread that is about to sleep until an event of the CM has come, or to ask for some that may come at
- * once, may read those events itself, in place of the event thread: it reads when the descriptor is
- * readable, on which it may sleep.
+ * A thread that is about to block until a CM event arrives, or to start an operation that may cause one at once, may
+ * read CM events in place of the event thread. It may block on the descriptor, and calls ib_cm_read when that is
+ * readable. The event thread reads events that stay unread for some time (see event_reader.c).
  */
-int ib_cm_take(struct ib_device *device);  /* the descriptor; -1: another thread has it */
-void ib_cm_give(struct ib_device *device); /* back to the event thread */
+/* Returns the descriptor; -1 if another thread reads, or in an upcall. */
+int ib_cm_acquire(struct ib_device *device);
+void ib_cm_release(struct ib_device *device); /* the event thread reads again */
 /*
- * What has come, and its upcalls: the caller holds no lock. Never waits for another thread's upcalls:
- * false when there are some.
+ * Reads pending CM events and makes their upcalls; the caller holds no lock. Returns false, without blocking, if
+ * another thread is making upcalls, or if the caller is in an upcall.
  */
 bool ib_cm_read(struct ib_device *device);
+/*
+ * The same for a thread that polls: true if it read events. One system call if none is pending; yields the processor if
+ * another thread has to read them. The caller cannot be cancelled.
+ */
+bool ib_cm_poll(struct ib_device *device);
 
-/* What the kernel counts of a device, by group. */
+/* Groups of per-device counters of the kernel. */
 enum ib_kernel_group { IB_KERNEL_CM, IB_KERNEL_LINK, IB_KERNEL_DIAGNOSTICS };
 #define IB_KERNEL_CM_MESSAGES 9 /* req, mra, rej, rep, rtu, dreq, drep, lap, apr */
 enum ib_kernel_cm { IB_CM_SENT, IB_CM_RECEIVED, IB_CM_SENT_AGAIN, IB_CM_DUPLICATES, IB_CM_KINDS };
 #define IB_KERNEL_MOST (IB_KERNEL_CM_MESSAGES * IB_CM_KINDS)
 /*
- * Reads a group; 0 stands for what this kernel does not count. IB_KERNEL_CM: IB_CM_KINDS times the
- * messages; the others: in the order of DCNT_IA_LNK_* and DCNT_IA_DIAG_*. Returns their number.
+ * Reads the counters of a group; one that this kernel lacks is 0. IB_KERNEL_CM: the messages, once for each of
+ * IB_CM_KINDS; the other groups: in the order of DCNT_IA_LNK_* and DCNT_IA_DIAG_*. Returns the number of values.
  */
 unsigned ib_kernel_counters(const struct ib_device *device, enum ib_kernel_group group,
 			    uint64_t values[IB_KERNEL_MOST]);
@@ -181,11 +229,14 @@ unsigned ib_kernel_counters(const struct ib_device *device, enum ib_kernel_group
 
 DAT_RETURN ib_pd_create(struct ib_device *device, struct ib_pd **pd);
 DAT_RETURN ib_pd_destroy(struct ib_pd *pd);
-/* Privileges are DAT_MEM_PRIV_* bits, IB atomic included. `remote` asks for nothing more. */
+/* Privileges are DAT_MEM_PRIV_* bits, including the IB extension for atomics. */
 DAT_RETURN ib_mr_create(struct ib_pd *pd, void *address, uint64_t length, uint32_t privileges,
 			bool zero_based, struct ib_mr **mr, uint32_t *lkey, uint32_t *rkey);
 DAT_RETURN ib_mr_destroy(struct ib_mr *mr);
-/* Type 2 is for the peer of one QP, and can be invalidated by it; type 1 is for all of the PD. Unbound. */
+/*
+ * Creates an unbound window. Type 1: usable through all QPs of the PD; type 2: by the peer of one QP, which can
+ * invalidate it.
+ */
 DAT_RETURN ib_mw_create(struct ib_pd *pd, bool type2, struct ib_mw **mw);
 void ib_mw_destroy(struct ib_mw *mw); /* bound or not */
 
@@ -196,19 +247,19 @@ enum ib_completion_flags { /* as verbs have them; openib asserts it */
 			   IB_WITH_INVALIDATE = 8,
 };
 
-#define IB_RECV_WRITE 129u /* opcode of a receive that a write with immediate data used up */
+#define IB_RECV_WRITE 129u /* opcode of a receive consumed by a write with immediate data */
 
 /*
- * One work completion, with the layout of struct ibv_wc, so that the device's own record stays where it is.
- * All but wr_id, status and qp_num are undefined after a failure until it is translated, and 0 from then on.
+ * A work completion, with the layout of struct ibv_wc, so that the device's record is used in place. After a failure
+ * only wr_id, status and qp_num are defined; ib_completion_translate sets all other members to 0.
  */
-struct ib_completion {
+struct IB_MAY_ALIAS ib_completion {
 	uint64_t wr_id;
-	/* 0: success. Translated: DAT_DTO_COMPLETION_STATUS or DAT_RMR_OPERATION_FAILED */
+	/* 0: success; after translation DAT_DTO_COMPLETION_STATUS or DAT_RMR_OPERATION_FAILED */
 	uint32_t status;
-	uint32_t opcode, vendor_error; /* the device's; see IB_RECV_WRITE */
+	uint32_t opcode, vendor_error; /* as the device has them; see IB_RECV_WRITE */
 	uint32_t byte_len;	       /* receives and reads */
-	/* as the sender has it in memory; or the invalidated rkey */
+	/* immediate data in the byte order of the sender's memory, or the invalidated rkey */
 	uint32_t immediate;
 	uint32_t qp_num;
 	uint32_t source_qp;
@@ -227,8 +278,8 @@ struct ibv_cq;
 struct ibv_wc;
 
 /*
- * How a struct ib_cq begins: completions polled but not yet taken, and the device's own functions
- * that poll and arm, so that each is one call.
+ * The first member of struct ib_cq: a store of completions polled but not yet taken, and the device's poll and arm
+ * functions, so that each costs one indirect call.
  */
 struct ib_cq_store {
 	const struct ib_completion *next;
@@ -256,8 +307,8 @@ static inline bool ib_cq_store_is_empty(struct ib_cq *cq)
 }
 
 /*
- * Polls when the store is empty, and takes the first. NULL: nothing there, or the CQ is broken. What it points at
- * lasts until the next poll. One caller at a time (the EVD's lock), as for all of these.
+ * Polls the device and takes the first completion; the store must be empty. NULL: no completion, or the CQ has failed.
+ * The completion is valid until the next poll. The caller holds the EVD's lock, as for all functions of the store.
  */
 static inline const struct ib_completion *ib_cq_poll(struct ib_cq *cq)
 {
@@ -273,7 +324,7 @@ static inline const struct ib_completion *ib_cq_poll(struct ib_cq *cq)
 	return store->completions;
 }
 
-/* The two steps of ib_cq_fill, for an empty store: asking the device, and keeping what it had. */
+/* The two steps of ib_cq_fill: poll the device into an empty store, and record the result of the poll. */
 static inline int ib_cq_ask(struct ib_cq *cq)
 {
 	struct ib_cq_store *store = ib_cq_store(cq);
@@ -292,39 +343,39 @@ static inline void ib_cq_keep(struct ib_cq *cq, int polled)
 	}
 }
 
-/* Polls when the store is empty, but takes nothing. */
+/* Polls the device into an empty store. Returns whether the store now has completions; takes none. */
 static inline bool ib_cq_fill(struct ib_cq *cq)
 {
 	ib_cq_keep(cq, ib_cq_ask(cq));
 	return !ib_cq_store_is_empty(cq);
 }
 
-/* Takes the next of a store that is not empty. */
+/* Takes the next completion; the store must not be empty. */
 static inline const struct ib_completion *ib_cq_take(struct ib_cq *cq)
 {
 	ib_cq_store(cq)->left--;
 	return ib_cq_store(cq)->next++;
 }
 
-/* What was taken last. */
+/* The completion taken last. */
 static inline const struct ib_completion *ib_cq_last(struct ib_cq *cq)
 {
 	return ib_cq_store(cq)->next - 1;
 }
 
-/* The last poll brought one completion, which is taken: the CQ had no other. */
+/* True if the last poll returned exactly one completion, now taken: the CQ had no other. */
 static inline bool ib_cq_was_last(struct ib_cq *cq)
 {
 	return ib_cq_store_is_empty(cq) &&
 	       ib_cq_store(cq)->next == ib_cq_store(cq)->completions + 1;
 }
 
-/* Makes a DAT status of the device's, after a failure; once for each completion. */
-void ib_completion_translate(struct ib_completion *completion);
+/* Translates a failed completion's status to DAT's; once per completion. `read`: the request was an RDMA read. */
+void ib_completion_translate(struct ib_completion *completion, bool read);
 
 /*
- * Whether a completion was polled since the last ib_cq_mark, which is without effect while one is in
- * the store. Costs the polls nothing: they point `next` at the store.
+ * ib_cq_is_untouched: no completion was polled since the last ib_cq_mark. A mark has no effect while the store is not
+ * empty. Polls need no extra work for this, since they set `next`.
  */
 static inline void ib_cq_mark(struct ib_cq *cq)
 {
@@ -338,26 +389,28 @@ static inline bool ib_cq_is_untouched(struct ib_cq *cq)
 }
 
 DAT_RETURN ib_cq_arm(struct ib_cq *cq, bool solicited_only);
-/* With an empty store: that, a mark, and no word about a failure (false). */
+/* The store must be empty. Marks the CQ and arms it; returns false on failure, without logging it. */
 static inline bool ib_cq_notify(struct ib_cq *cq, bool solicited_only)
 {
 	ib_cq_store(cq)->next = NULL;
 	return !ib_cq_store(cq)->notify(ib_cq_store(cq)->cq, solicited_only);
 }
 
-/* the completion channel: polls readable when an armed CQ fired */
+/* The descriptor of the completion channel, readable after an armed CQ has fired. */
 int ib_cq_fd(const struct ib_cq *cq);
-/* reads one event off the channel; true if it held one */
+/* Reads one event from the channel; false if there is none. */
 bool ib_cq_collect(struct ib_cq *cq);
 /*
- * Asks that an armed CQ fire after `count` completions, or some time (at most MODERATION_US) after the first of
- * them. A hint: where the device cannot, it fires after each. May be a system call.
+ * Asks that an armed CQ fire after `count` completions, or at most MODERATION_US microseconds after the first of them.
+ * A hint: a device without moderation fires after each completion. May make a system call.
  */
 #define IB_CQ_MODERATION_US 100
 void ib_cq_moderate(struct ib_cq *cq, uint32_t count);
-/* From now on the event thread reads the channel, too, and makes the upcall `completion`. */
+/* From now on the event thread reads the channel, too, and makes the `completion` upcall. */
 DAT_RETURN ib_cq_watch(struct ib_cq *cq);
-void ib_cq_unwatch(struct ib_cq *cq); /* watched or not; no upcall after it, unless this is one */
+void ib_cq_unwatch(
+	struct
+	ib_cq *cq); /* a no-op if not watched; waits for a running upcall, unless called from one */
 
 /* ---- queue pairs ------------------------------------------------------------------------- */
 
@@ -366,50 +419,52 @@ struct ib_qp_caps {
 };
 
 /*
- * Creates an RC QP and moves it to INIT. `caps` says what is wanted and is filled with what was granted;
- * when the device refuses with the inline size asked, it is tried again without. With an SRQ the
- * recv fields are ignored.
+ * Creates an RC QP and moves it to INIT. `caps` holds the requested sizes and receives the granted ones. If the device
+ * refuses the inline size, the call retries without inline data. With an SRQ the recv members are ignored.
  */
 DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
 			struct ib_srq *srq, struct ib_qp_caps *caps, void *owner,
 			struct ib_qp **qp);
-/* The same for datagrams; it can send and receive at once. */
+/* Creates a UD QP in RTS, ready to send and receive. */
 DAT_RETURN ib_qp_create_datagram(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
 				 struct ib_srq *srq, struct ib_qp_caps *caps, void *owner,
 				 struct ib_qp **qp);
 void ib_qp_destroy(struct ib_qp *qp);
-void ib_qp_error(struct ib_qp *qp); /* moves it to ERR: everything posted is flushed */
-/* asks the device: it went to ERR by itself or was moved there */
+void ib_qp_error(struct ib_qp *qp); /* moves the QP to ERR, which flushes posted requests */
+/* Queries the device; true if the QP is in ERR, for whatever reason. */
 bool ib_qp_is_broken(const struct ib_qp *qp);
 uint32_t ib_qp_num(const struct ib_qp *qp);
 
 DAT_RETURN ib_srq_create(struct ib_pd *pd, uint32_t *max_wr, uint32_t *max_sge, void *owner,
-			 struct ib_srq **srq); /* in: wanted, out: granted */
+			 struct ib_srq **srq); /* sizes: in requested, out granted */
 DAT_RETURN ib_srq_destroy(struct ib_srq *srq);
-/* E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ): the device does not; the SRQ is as before. */
-DAT_RETURN ib_srq_resize(struct ib_srq *srq, uint32_t *max_wr); /* in: wanted, out: granted */
+/* E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ): the device refuses; the SRQ is unchanged. */
+DAT_RETURN ib_srq_resize(struct ib_srq *srq, uint32_t *max_wr); /* in: requested, out: granted */
 /*
- * IB_ASYNC_SRQ_LIMIT once, when fewer than `limit` buffers are on the SRQ; 0: never. A device may tell only of
- * buffers taken after this. E(MODEL_NOT_SUPPORTED): it cannot.
+ * Requests one IB_ASYNC_SRQ_LIMIT event when fewer than `limit` receives are on the SRQ; 0: none. A device may check
+ * the limit only when the SRQ's next receive is consumed. E(MODEL_NOT_SUPPORTED): the device has no such event.
  */
 DAT_RETURN ib_srq_limit(struct ib_srq *srq, uint32_t limit);
 
-/* ---- data path: no allocation, no lock of our own, no copy of the segment list ------------ */
+/* ---- data path: does not allocate, lock or copy the segment list --------------------------- */
 
 /*
- * A request: one IB_OP_* with any IB_POST_*. Values as verbs have them, so that nothing has to be looked up; openib
- * asserts it.
+ * The most segments of a list, and the most work requests of a queue. A device that allows more is used up to these, in
+ * its attributes and in what a QP or an SRQ is granted.
  */
-#define IB_OP_SHIFT	8
-#define IB_OP_WRITE	(0u << IB_OP_SHIFT)
-#define IB_OP_WRITE_IMM (1u << IB_OP_SHIFT)
-#define IB_OP_SEND	(2u << IB_OP_SHIFT)
-#define IB_OP_READ	(4u << IB_OP_SHIFT)
-#define IB_OP_SWAP	(5u << IB_OP_SHIFT)
-#define IB_OP_ADD	(6u << IB_OP_SHIFT)
-#define IB_OP_INV	(7u << IB_OP_SHIFT)
-#define IB_OP_BIND	(8u << IB_OP_SHIFT)
-#define IB_OP_SEND_INV	(9u << IB_OP_SHIFT)
+#define IB_SGE_MAX 128u
+#define IB_WR_MAX  (1u << 24)
+
+/* Operations and flags have the values of verbs (openib asserts it), so that no translation is needed. */
+#define IB_OP_WRITE	0u
+#define IB_OP_WRITE_IMM 1u
+#define IB_OP_SEND	2u
+#define IB_OP_READ	4u
+#define IB_OP_SWAP	5u
+#define IB_OP_ADD	6u
+#define IB_OP_INV	7u
+#define IB_OP_BIND	8u
+#define IB_OP_SEND_INV	9u
 
 #define IB_POST_FENCE	  0x1u
 #define IB_POST_SIGNALED  0x2u
@@ -417,21 +472,32 @@ DAT_RETURN ib_srq_limit(struct ib_srq *srq, uint32_t limit);
 #define IB_POST_INLINE	  0x8u
 
 /*
- * A work request as the device takes it, with the layout of struct ibv_send_wr. `flags` are IB_POST_*, `opcode` is
- * an IB_OP_* without the shift.
+ * A send work request, with the layout of struct ibv_send_wr. Segments must not have length 0, which some devices take
+ * as 2^31.
  */
-struct ib_send_work {
+struct IB_MAY_ALIAS ib_send_work {
 	uint64_t wr_id;
 	struct ib_send_work *next;
 	const DAT_LMR_TRIPLET *segments;
 	int count;
-	uint32_t opcode, flags, word;
-	uint64_t remote_address;
-	uint32_t remote_key;
-	uint32_t unused[19];
+	uint32_t op, flags; /* IB_OP_*, IB_POST_* */
+	uint32_t word;	    /* immediate data of IB_OP_WRITE_IMM, or the key to invalidate */
+	union {
+		struct {
+			uint64_t remote_address;
+			uint32_t remote_key;
+		};
+		struct { /* of 8 bytes, like the one segment */
+			uint64_t remote_address;
+			uint64_t operand; /* IB_OP_SWAP: to compare with; IB_OP_ADD: to add */
+			uint64_t swap;
+			uint32_t remote_key;
+		} atomic;
+		uint32_t rest[22]; /* for a datagram, see ib_work_address */
+	};
 };
 
-struct ib_recv_work { /* struct ibv_recv_wr */
+struct IB_MAY_ALIAS ib_recv_work { /* has the layout of struct ibv_recv_wr */
 	uint64_t wr_id;
 	struct ib_recv_work *next;
 	const DAT_LMR_TRIPLET *segments;
@@ -442,7 +508,7 @@ struct ibv_qp;
 struct ibv_send_wr;
 struct ibv_recv_wr;
 
-/* How a struct ib_qp begins: the device's own functions. Whoever posts often has a copy, and posts by one call. */
+/* The first member of struct ib_qp: the device's post functions. An EP keeps a copy, and posts by one indirect call. */
 struct ib_qp_posts {
 	struct ibv_qp *qp;
 	int (*send)(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad);
@@ -454,7 +520,7 @@ static inline struct ib_qp_posts ib_qp_posts(const struct ib_qp *qp)
 	return *(const struct ib_qp_posts *)qp;
 }
 
-/* 0, or an error for ib_post_refused. */
+/* Both return 0, or an errno that ib_post_refused translates. */
 static inline int ib_post_send_work(const struct ib_qp_posts *posts, struct ib_send_work *work)
 {
 	struct ibv_send_wr *bad;
@@ -469,107 +535,92 @@ static inline int ib_post_recv_work(const struct ib_qp_posts *posts, struct ib_r
 	return posts->recv(posts->qp, (struct ibv_recv_wr *)work, &bad);
 }
 
-/* What the posts below return for it. */
+/*
+ * E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY) if the queue is full, E(INVALID_PARAMETER) or E(INTERNAL_ERROR).
+ */
 DAT_RETURN ib_post_refused(int error);
 
-/*
- * `remote` may be NULL for a send. Returns DAT_SUCCESS, E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY)
- * when the queue is full, E(INVALID_PARAMETER), E(INTERNAL_ERROR). No segment has length 0: some devices take that as 2^31.
- */
-DAT_RETURN ib_post_send(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			const DAT_LMR_TRIPLET *segments, unsigned count,
-			const DAT_RMR_TRIPLET *remote);
-/* The same with one word more: the immediate data of IB_OP_WRITE_IMM, or the key that IB_OP_SEND_INV ends. */
-DAT_RETURN ib_post_word(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			const DAT_LMR_TRIPLET *segments, unsigned count,
-			const DAT_RMR_TRIPLET *remote, uint32_t word);
-/* IB_OP_SWAP: `operand` is what is compared; IB_OP_ADD: what is added. The segment has 8 bytes. */
-DAT_RETURN ib_post_atomic(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			  const DAT_LMR_TRIPLET *segment, const DAT_RMR_TRIPLET *remote,
-			  uint64_t operand, uint64_t swap);
-/* IB_OP_SEND of a datagram QP. */
-DAT_RETURN ib_post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			    const DAT_LMR_TRIPLET *segments, unsigned count, const struct ib_ah *ah,
-			    uint32_t qp_num);
+/* Addresses an IB_OP_SEND of a datagram QP to QP `qp_num` at `ah`. */
+void ib_work_address(struct ib_send_work *work, const struct ib_ah *ah, uint32_t qp_num);
+
 struct ib_bind {
 	struct ib_mw *mw;
 	struct ib_mr *mr;
-	uint64_t address, length; /* 0: a window of type 1 is unbound */
-	uint32_t privileges;	  /* the remote ones count */
+	uint64_t address, length; /* length 0: unbinds a window of type 1 */
+	uint32_t privileges;	  /* only remote privileges apply */
 	bool zero_based;
+	uint32_t key; /* out: valid once the request has completed */
 };
-/* The new key is valid once the request has completed; that of a window of type 2 must not be bound now. */
-DAT_RETURN ib_post_bind(struct ib_qp *qp, unsigned flags, uint64_t wr_id,
-			const struct ib_bind *bind, uint32_t *key);
-/* Ends the key of a bound window of type 2. */
-DAT_RETURN ib_post_invalidate(struct ib_qp *qp, unsigned flags, uint64_t wr_id, uint32_t key);
-DAT_RETURN ib_post_recv(struct ib_qp *qp, uint64_t wr_id, const DAT_LMR_TRIPLET *segments,
-			unsigned count);
+/*
+ * Posts a bind with the id and the flags of `work`, and returns as ib_post_send_work. A window of type 2 must be
+ * unbound when this is called.
+ */
+int ib_post_bind(struct ib_qp *qp, const struct ib_send_work *work, struct ib_bind *bind);
 DAT_RETURN ib_post_srq_recv(struct ib_srq *srq, uint64_t wr_id, const DAT_LMR_TRIPLET *segments,
 			    unsigned count);
 
 /* ---- connections ------------------------------------------------------------------------- */
 
 struct ib_conn_param {
-	/* reads the peer may, and we want to, have open */
+	/* RDMA reads outstanding from the peer, and from this side */
 	uint8_t responder_resources, initiator_depth;
-	/* a message shall fail at its sender rather than wait for ever */
+	bool reads; /* this side may post reads, whatever depth the peer offers */
+	/* no receive is ever posted: a message of the peer must fail, not be retried for ever */
 	bool never_receives;
 	const void *data; /* copied */
 	uint32_t size;
 };
 
 /*
- * Starts to connect `qp` to `remote` (its port field set, network order): resolves address and route with
- * the retries of the settings, connects, brings the QP to RTS with the CM's attributes, and reports
- * each outcome through the conn upcall, ESTABLISHED at most once and then exactly one ending, or one ending.
- * A failure at once is returned and no upcall follows.
+ * Starts to connect `qp` to `remote` (with its port, in network order): resolves address and route with the retries of
+ * the settings, connects, and moves the QP to RTS with the CM's attributes. The `conn` upcall reports ESTABLISHED at
+ * most once, and then, or instead, exactly one final event. If the call itself fails, no upcall follows.
  */
 DAT_RETURN ib_conn_connect(struct ib_device *device, struct ib_qp *qp,
 			   const struct sockaddr *remote, const struct ib_conn_param *param,
 			   void *owner, struct ib_conn **conn);
 /*
- * Answers a request with `qp`. Also takes over `owner` for later upcalls. On failure the request has been
- * refused without private data and the caller still destroys `conn`. E(INVALID_STATE): the requester is gone.
+ * Accepts a request with `qp`; `owner` is passed to later upcalls. On failure the request has been rejected without
+ * private data, and the caller must still destroy `conn`. E(INVALID_STATE): the requester has given up.
  */
 DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct ib_conn_param *param,
 			  void *owner);
 DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size);
 /*
- * Disconnects or answers the peer's disconnect; DISCONNECTED follows when it is done. `hopeful`: ib_device_farewell is to
- * wait for the answer. Does not block.
+ * Disconnects, or answers the peer's disconnect request; DISCONNECTED is reported when that is complete. Does not
+ * block. `awaits_reply`: ib_device_drain waits for the peer's answer.
  */
-void ib_conn_disconnect(struct ib_conn *conn, bool hopeful);
+void ib_conn_disconnect(struct ib_conn *conn, bool awaits_reply);
 /*
- * Ends the connection's life: after return no upcall names it. A request not yet answered is refused.
- * A disconnect goes on until the peer has answered. Waits for a running upcall, unless called from one.
+ * Destroys the connection: no upcall for it follows. Waits for a running one, unless called from an upcall. A request
+ * not yet answered is rejected. A disconnect in progress continues until the peer has answered.
  */
 void ib_conn_destroy(struct ib_conn *conn);
 /*
- * Starts to ask for the datagram endpoint behind `remote`, on behalf of `qp`; reports through the upcall
- * `resolved`. ib_conn_accept answers such a request, and no upcall follows from it.
+ * Starts to request, for the datagram QP `qp`, the address of the datagram endpoint at `remote`; the `resolved` upcall
+ * reports the outcome. The other side answers with ib_conn_accept, which for datagrams causes no upcall.
  */
 DAT_RETURN ib_conn_resolve(struct ib_device *device, struct ib_qp *qp,
 			   const struct sockaddr *remote, const void *data, uint32_t size,
 			   void *owner, struct ib_conn **conn);
-/* The other side of one that is resolved, or was accepted: where its datagrams go, and its QP. */
+/* Creates the address handle of the peer of a resolved or accepted `conn`, and returns the number of its QP. */
 DAT_RETURN ib_ah_create(struct ib_conn *conn, struct ib_pd *pd, struct ib_ah **ah,
 			uint32_t *qp_num);
 void ib_ah_destroy(struct ib_ah *ah);
 uint16_t ib_conn_local_port(const struct ib_conn *conn); /* host order */
 uint16_t ib_conn_remote_port(const struct ib_conn *conn);
-/* The depths asked for, no more than the peer's once the connection is up. */
+/* The depths requested; once the connection is established, limited to those of the peer. */
 void ib_conn_depths(const struct ib_conn *conn, uint8_t *responder_resources,
 		    uint8_t *initiator_depth);
 
 /*
- * Listens on the device's address, for connections and, where the device has them, for datagrams; port in host order,
- * 0: any. E(CONN_QUAL_IN_USE): the port is taken.
+ * Listens on the device's address for connections and, if the device supports them, for datagram requests. `port` is in
+ * host order; 0: any free one. E(CONN_QUAL_IN_USE): the port is in use.
  */
 DAT_RETURN ib_listen(struct ib_device *device, uint16_t port, void *owner,
 		     struct ib_listener **listener);
 void ib_listener_address(const struct ib_listener *listener, struct sockaddr_storage *address);
-/* closed when it returns; no upcall after it */
+/* Stops listening and frees the listener; no upcall for it follows. */
 void ib_listener_destroy(struct ib_listener *listener);
 
 #endif

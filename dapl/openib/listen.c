@@ -8,20 +8,12 @@
 
 #define PORT_TRIES 16
 
-static void set_port(struct sockaddr_storage *address, uint16_t port)
-{
-	if (address->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)address)->sin_port = htons(port);
-}
-
 static bool is_taken(int error)
 {
 	return error == EADDRINUSE || error == EADDRNOTAVAIL || error == EBUSY;
 }
 
-/* An id of the listener's that listens; the output comes first: a request may arrive before this returns. */
+/* Creates a listening id. Sets *id before it listens, since a request may arrive before this returns. */
 static int listen_on(struct ib_listener *listener, enum rdma_port_space space, uint16_t port,
 		     struct rdma_cm_id **id)
 {
@@ -32,8 +24,8 @@ static int listen_on(struct ib_listener *listener, enum rdma_port_space space, u
 		*id = NULL;
 		return errno;
 	}
-	set_port(&address, port);
-	/* backlog 0: as many as the CM takes */
+	ib_cm.port_set(&address, port);
+	/* backlog 0: the CM's maximum */
 	if (!rdma_bind_addr(*id, (struct sockaddr *)&address) && !rdma_listen(*id, 0))
 		return 0;
 	error = errno;
@@ -43,8 +35,8 @@ static int listen_on(struct ib_listener *listener, enum rdma_port_space space, u
 }
 
 /*
- * Both port spaces under one number. A number that the CM chose in the one may be taken in the other:
- * then it chooses again.
+ * Listens on one port number in both port spaces. A number that the CM chose in the first may be in use in the second;
+ * then the CM chooses again.
  */
 static int listen_on_both(struct ib_listener *listener, uint16_t port)
 {
@@ -82,7 +74,7 @@ DAT_RETURN ib_listen(struct ib_device *device, uint16_t port, void *owner,
 	*listener = NULL;
 	free(new);
 	if (is_taken(error))
-		/* an answer, not a failure: not logged */
+		/* an expected result: not logged */
 		return DAT_ERROR(DAT_CONN_QUAL_IN_USE, 0);
 	return ib_error(error, "rdma_listen", "listener");
 }
@@ -113,9 +105,10 @@ static void request_refuse(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-/* Called in the event thread, after the event was acknowledged, with an upcall begun for the listener. */
+/* Called after the event was acknowledged and upcall_begin() has succeeded for the listener. */
 void listener_request(struct ib_listener *listener, struct rdma_cm_id *id,
-		      const struct rdma_conn_param *param, const void *data, uint32_t size)
+		      const struct rdma_conn_param *param, const struct rdma_ud_param *ud,
+		      const void *data, uint32_t size)
 {
 	struct ib_device *device = listener->device;
 	struct ib_conn *conn = conn_new(device, id);
@@ -133,9 +126,8 @@ void listener_request(struct ib_listener *listener, struct rdma_cm_id *id,
 		return;
 	}
 	conn->datagrams = request.datagrams = id->ps == RDMA_PS_UDP;
-	if (conn->datagrams && !ud_request_read(conn, &request)) {
-		log_at(LOG_WARN,
-		       "listener: a request for a datagram endpoint makes no sense; refused");
+	if (conn->datagrams && !ud_request_read(conn, ud, &request)) {
+		log_at(LOG_WARN, "listener: malformed request for a datagram endpoint; refused");
 		request_refuse(id);
 		free(conn);
 		return;

@@ -39,8 +39,8 @@ DAT_RETURN ib_pd_destroy(struct ib_pd *pd)
 	return DAT_SUCCESS;
 }
 
-/* Verbs demand local write for every remote right that writes (ibv_reg_mr(3)). */
-static int access_flags(const struct ib_device *device, uint32_t privileges)
+/* Verbs require local write access with every remote right that writes (ibv_reg_mr(3)). */
+static int mem_access_flags(const struct ib_device *device, uint32_t privileges)
 {
 	int access = 0;
 
@@ -52,13 +52,13 @@ static int access_flags(const struct ib_device *device, uint32_t privileges)
 		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
 	if (privileges & DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 		access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE;
-	/* On iWARP the sink of a read is written by the peer (RFC 5040, RDMA read response). */
+	/* On iWARP the peer writes to the sink of a read (RFC 5040, RDMA read response). */
 	if (device->attr.iwarp && (access & IBV_ACCESS_LOCAL_WRITE))
 		access |= IBV_ACCESS_REMOTE_WRITE;
 	return access;
 }
 
-/* The capabilities of this process count for the kernel as a whole: it is not in a user namespace of its own. */
+/* True in the initial user namespace, the only one in which CAP_IPC_LOCK lifts the limit. */
 static bool is_in_first_namespace(void)
 {
 	FILE *file = fopen("/proc/self/uid_map", "re");
@@ -71,7 +71,7 @@ static bool is_in_first_namespace(void)
 	return all;
 }
 
-/* Bytes that are pinned for devices now, and whether the kernel lets this process pin as much as it likes. */
+/* Returns the bytes pinned for devices; *unlimited: the limit on them does not apply to this process. */
 static uint64_t pinned_now(bool *unlimited)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -88,7 +88,7 @@ static uint64_t pinned_now(bool *unlimited)
 	return kilobytes * 1024;
 }
 
-/* The kernel pins registered memory, up to a limit of the process, and has one errno for that and for all shortages. */
+/* Logs that RLIMIT_MEMLOCK may be the cause: the kernel returns the same errno for it as for other shortages. */
 static void memlock_blame(uint64_t length)
 {
 	struct rlimit limit;
@@ -116,14 +116,14 @@ DAT_RETURN ib_mr_create(struct ib_pd *pd, void *address, uint64_t length, uint32
 			bool zero_based, struct ib_mr **mr, uint32_t *lkey, uint32_t *rkey)
 {
 	const struct ib_attr *attr = &pd->device->attr;
-	int access = access_flags(pd->device, privileges);
+	int access = mem_access_flags(pd->device, privileges);
 	struct ib_mr *new = calloc(1, sizeof(*new));
 	int error;
 
 	if (!new)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
 	errno = EINVAL;
-	/* Any region can later be bound to a window where there are windows, unless the device refuses the right. */
+	/* If the device has windows, a region allows binding them, unless the device refuses that right. */
 	if (attr->mw_type1 || attr->mw_type2)
 		new->mr = reg_mr(pd, address, length, access | IBV_ACCESS_MW_BIND, zero_based);
 	if (!new->mr && errno == EINVAL)

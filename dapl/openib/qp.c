@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Queue pairs; created in INIT, brought up by the connection (conn.c). */
+/* Queue pairs; created in INIT and moved to RTS by the connection (conn.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static struct ibv_qp *create(struct ib_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp *qp = ibv_create_qp(pd->pd, init);
 
-	/* A device may grant its largest queue only without inline data: less speed is better than no endpoint. */
+	/* A device may grant its largest queue only without inline data, so retry without it. */
 	if (!qp && init->cap.max_inline_data) {
 		init->cap.max_inline_data = 0;
 		qp = ibv_create_qp(pd->pd, init);
@@ -17,14 +17,14 @@ static struct ibv_qp *create(struct ib_pd *pd, struct ibv_qp_init_attr *init)
 	return qp;
 }
 
-static int to_init(const struct ib_device *device, struct ibv_qp *qp)
+static int qp_to_init(const struct ib_device *device, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = device->attr.port,
 	};
 
-	/* Access rights come with the connection: before RTR nothing can arrive. */
+	/* The connection sets the access rights: nothing can arrive before RTR. */
 	return ibv_modify_qp(qp, &attr,
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
@@ -41,7 +41,7 @@ DAT_RETURN qp_create(struct ib_pd *pd, enum ibv_qp_type type, struct ib_cq *send
 		.recv_cq = recv_cq->cq,
 		.srq = srq ? srq->srq : NULL,
 		.qp_type = type,
-		/* A send queue of no entries is refused by some devices; the caller's accounting keeps it unused. */
+		/* Some devices refuse a send queue of 0 entries; the caller never uses the extra entry. */
 		.cap = { .max_send_wr = caps->send_wr ? caps->send_wr : 1,
 			 .max_send_sge = caps->send_sge ? caps->send_sge : 1,
 			 .max_inline_data = caps->inline_data,
@@ -63,10 +63,10 @@ DAT_RETURN qp_create(struct ib_pd *pd, enum ibv_qp_type type, struct ib_cq *send
 		ib_error(error, "ibv_modify_qp", pd->device->attr.device_name);
 		goto destroy_qp;
 	}
-	*caps = (struct ib_qp_caps){ .send_wr = init.cap.max_send_wr,
-				     .recv_wr = init.cap.max_recv_wr,
-				     .send_sge = init.cap.max_send_sge,
-				     .recv_sge = init.cap.max_recv_sge,
+	*caps = (struct ib_qp_caps){ .send_wr = wr_granted(init.cap.max_send_wr),
+				     .recv_wr = wr_granted(init.cap.max_recv_wr),
+				     .send_sge = sge_granted(init.cap.max_send_sge),
+				     .recv_sge = sge_granted(init.cap.max_recv_sge),
 				     .inline_data = init.cap.max_inline_data };
 	new->posts = (struct ib_qp_posts){ new->qp, new->qp->context->ops.post_send,
 					   new->qp->context->ops.post_recv };
@@ -83,7 +83,7 @@ free_qp:
 DAT_RETURN ib_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
 			struct ib_srq *srq, struct ib_qp_caps *caps, void *owner, struct ib_qp **qp)
 {
-	return qp_create(pd, IBV_QPT_RC, send_cq, recv_cq, srq, caps, to_init, owner, qp);
+	return qp_create(pd, IBV_QPT_RC, send_cq, recv_cq, srq, caps, qp_to_init, owner, qp);
 }
 
 void ib_qp_destroy(struct ib_qp *qp)
@@ -107,7 +107,7 @@ void ib_qp_error(struct ib_qp *qp)
 		ib_error(error, "ibv_modify_qp to ERR", "QP");
 }
 
-/* A device that is gone does not answer; what becomes of its connections is the CM's to say. */
+/* False if the query fails, as on a removed device: the CM reports the end of its connections. */
 bool ib_qp_is_broken(const struct ib_qp *qp)
 {
 	struct ibv_qp_init_attr init;

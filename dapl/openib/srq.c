@@ -22,8 +22,8 @@ DAT_RETURN ib_srq_create(struct ib_pd *pd, uint32_t *max_wr, uint32_t *max_sge, 
 		free(new);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	}
-	*max_wr = init.attr.max_wr;
-	*max_sge = init.attr.max_sge;
+	*max_wr = wr_granted(init.attr.max_wr);
+	*max_sge = sge_granted(init.attr.max_sge);
 	*srq = new;
 	return DAT_SUCCESS;
 }
@@ -37,12 +37,12 @@ DAT_RETURN ib_srq_resize(struct ib_srq *srq, uint32_t *max_wr)
 		ib_error(error, "ibv_modify_srq to resize", "SRQ");
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	}
-	/* It has changed whatever comes. A device that does not tell has at least what was asked for. */
+	/* The resize has succeeded even if the query fails; the size is then at least the requested one. */
 	error = ibv_query_srq(srq->srq, &attr);
 	if (error)
 		ib_error(error, "ibv_query_srq", "SRQ");
 	else
-		*max_wr = attr.max_wr;
+		*max_wr = wr_granted(attr.max_wr);
 	return DAT_SUCCESS;
 }
 

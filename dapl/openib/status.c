@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* From what verbs and the CM report to what DAT calls it. */
+/* Translates errors of verbs and the CM to DAT return codes. */
 #include <errno.h>
 #include <string.h>
 #include "dapl/openib/openib.h"

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Datagram endpoints: their queue pairs, what their requests carry, the address of the other side. */
+/* Datagram endpoints: queue pairs, requests, and address handles of the peer. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/openib/openib.h"
 
+/*
+ * The header before the private data of a request, for a CM whose message does not identify the requester's QP
+ * (ib_cm.ud_header): a version, and the QP number in network order.
+ */
 #define REQUEST_VERSION 1u
 #define HOP_LIMIT	64
 
@@ -16,17 +20,21 @@ struct ib_ah {
 
 /* ---- queue pairs ---- */
 
-/* The key is the one that the CM of the other side will name for it (rdma_cma.h). */
-static int to_rts(const struct ib_device *device, struct ibv_qp *qp)
+/*
+ * The P_Key is that of the CM for the device's address, as for connections: of the network interface, or as it is set. The
+ * Q_Key must be the one that the peer's CM reports for this QP (rdma_cma.h).
+ */
+static int ud_to_rts(const struct ib_device *device, struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = (uint8_t)device->attr.port,
-		.qkey = RDMA_UDP_QKEY,
-	};
-	int error = ibv_modify_qp(qp, &attr,
-				  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	int error, mask;
 
+	if (rdma_init_qp_attr(device->bound, &attr, &mask))
+		return errno;
+	attr.port_num = (uint8_t)device->attr.port;
+	attr.qkey = ib_cm.ud_qkey;
+	error = ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 	attr.qp_state = IBV_QPS_RTR;
 	if (!error)
 		error = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
@@ -38,23 +46,16 @@ DAT_RETURN ib_qp_create_datagram(struct ib_pd *pd, struct ib_cq *send_cq, struct
 				 struct ib_srq *srq, struct ib_qp_caps *caps, void *owner,
 				 struct ib_qp **qp)
 {
-	return qp_create(pd, IBV_QPT_UD, send_cq, recv_cq, srq, caps, to_rts, owner, qp);
+	return qp_create(pd, IBV_QPT_UD, send_cq, recv_cq, srq, caps, ud_to_rts, owner, qp);
 }
 
-DAT_RETURN ib_post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			    const DAT_LMR_TRIPLET *segments, unsigned count, const struct ib_ah *ah,
-			    uint32_t qp_num)
+void ib_work_address(struct ib_send_work *work, const struct ib_ah *ah, uint32_t qp_num)
 {
-	struct ibv_send_wr wr = {
-		.wr_id = wr_id,
-		.sg_list = (struct ibv_sge *)(uintptr_t)segments,	/* see post.c */
-		.num_sge = (int)count,
-		.opcode = (enum ibv_wr_opcode)(request >> IB_OP_SHIFT),
-		.send_flags = request & ((1u << IB_OP_SHIFT) - 1),
-		.wr.ud = { .ah = ah->ah, .remote_qpn = qp_num, .remote_qkey = ah->qkey },
-	}, *bad;
+	struct ibv_send_wr *wr = (struct ibv_send_wr *)work;
 
-	return post_result(ibv_post_send(qp->qp, &wr, &bad));
+	wr->wr.ud.ah = ah->ah;
+	wr->wr.ud.remote_qpn = qp_num;
+	wr->wr.ud.remote_qkey = ah->qkey;
 }
 
 /* ---- requests ---- */
@@ -63,29 +64,33 @@ void ud_request_write(struct ib_conn *conn, const void *data, uint32_t size)
 {
 	uint32_t header[2] = { htonl(REQUEST_VERSION), htonl(conn->qp->qp->qp_num) };
 
-	_Static_assert(sizeof(header) == UD_REQUEST_HEADER, "header of a request");
-	memcpy(conn->data, header, sizeof(header));
+	memcpy(conn->data, header, ib_cm.ud_header);
 	if (size)
-		memcpy(conn->data + sizeof(header), data, size);
+		memcpy(conn->data + ib_cm.ud_header, data, size);
 	conn->param = (struct rdma_conn_param){
 		.private_data = conn->data,
-		.private_data_len = (uint8_t)(sizeof(header) + size),
+		.private_data_len = (uint8_t)(ib_cm.ud_header + size),
 		.qp_num = conn->qp->qp->qp_num,
 	};
 }
 
-bool ud_request_read(struct ib_conn *conn, struct ib_request *request)
+bool ud_request_read(struct ib_conn *conn, const struct rdma_ud_param *ud,
+		     struct ib_request *request)
 {
 	uint32_t header[2];
 
+	request->responder_resources = request->initiator_depth = 0;
+	if (!ib_cm.ud_header) {
+		ud_peer_read(conn, ud);
+		return true;
+	}
 	if (request->size < sizeof(header))
 		return false;
 	memcpy(header, request->data, sizeof(header));
 	conn->peer_qp = ntohl(header[1]);
-	conn->peer_qkey = RDMA_UDP_QKEY;
+	conn->peer_qkey = ib_cm.ud_qkey;
 	request->data = (const char *)request->data + sizeof(header);
 	request->size -= (uint32_t)sizeof(header);
-	request->responder_resources = request->initiator_depth = 0;
 	return ntohl(header[0]) == REQUEST_VERSION && conn->peer_qp < 1u << 24;
 }
 
@@ -98,7 +103,7 @@ void ud_peer_read(struct ib_conn *conn, const struct rdma_ud_param *param)
 
 /* ---- addresses ---- */
 
-/* Of two entries with one address, that of RoCE v2, which is routed by IP. */
+/* If two GID table entries have the same address, the one of RoCE v2 is used, since IP routes it. */
 static int gid_find(const struct ib_device *device, const union ibv_gid *gid)
 {
 	struct ibv_gid_entry entry;
@@ -117,7 +122,7 @@ static int gid_find(const struct ib_device *device, const union ibv_gid *gid)
 	return found;
 }
 
-/* The passive side has the path of the request, the active one the answer's address. */
+/* The passive side uses the path of the request, the active side the address in the reply. */
 static int address_of(const struct ib_conn *conn, struct ibv_ah_attr *attr)
 {
 	const struct rdma_ib_addr *path = &conn->id->route.addr.addr.ibaddr;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Upcalls: who makes them, and how they end before their object does. */
+/* Upcalls: their serialisation, and the wait for a running upcall before its object is freed. */
 #include "dapl/openib/openib.h"
+#include "util/lock_check.h"
 
 /*
- * Upcalls are made one at a time, whoever makes them: the event thread, or a thread that reads CM events in its place
- * (reader.c). The latter does not wait for its turn, since in an upcall of the event thread a consumer's agent may run.
+ * `upcalling` serialises upcalls: those of the event thread, and those of a thread that reads CM events in its place
+ * (event_reader.c). The reader never blocks for it, since an upcall of the event thread may run a consumer's agent.
  */
-static _Thread_local const struct ib_device *upcalls_of; /* whose this thread makes */
+static _Thread_local const struct ib_device
+	*upcalls_of; /* the device whose upcalls this thread makes; NULL: none */
 
 void upcalls_turn(struct ib_device *device)
 {
@@ -14,7 +16,7 @@ void upcalls_turn(struct ib_device *device)
 	upcalls_of = device;
 }
 
-/* Nor in an upcall of another device, which this thread may be in, called by an agent. */
+/* Fails in an upcall of another device, too: a consumer's agent may call this from one. */
 bool upcalls_try(struct ib_device *device)
 {
 	if (upcalls_of || pthread_mutex_trylock(&device->upcalling))
@@ -35,14 +37,16 @@ bool ib_in_upcall(const struct ib_device *device)
 }
 
 /*
- * What keeps an upcall and the end of its object apart: `current` names the object an upcall runs for, `dead` says that
- * no further one may begin, both under the device's lock. Whoever ends an object sets `dead` and waits until it is not
- * `current`; who makes the upcalls does not wait, since the upcall it is in is its own.
+ * No object is freed during its upcall. `current` is the object whose upcall runs; `dead` forbids further upcalls of an
+ * object; the device's lock guards both. The thread that destroys an object sets `dead` and waits until the object is
+ * not `current`. The thread that makes the upcalls does not wait, since it would wait for itself.
  */
 bool upcall_begin(struct ib_device *device, const void *object, const bool *dead)
 {
 	bool alive;
 
+	if (LOCK_CHECKED)
+		lock_check_none("an upcall");
 	pthread_mutex_lock(&device->lock);
 	alive = !*dead;
 	if (alive)
@@ -61,6 +65,8 @@ void upcall_end(struct ib_device *device)
 
 void upcall_forbid(struct ib_device *device, const void *object, bool *dead)
 {
+	if (LOCK_CHECKED)
+		lock_check_none("a wait for the end of an upcall");
 	pthread_mutex_lock(&device->lock);
 	*dead = true;
 	while (device->current == object && !ib_in_upcall(device))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Memory windows: made, bound and invalidated through a QP, destroyed. */
+/* Memory windows: create, bind, invalidate, destroy. */
 #include <errno.h>
 #include <stdlib.h>
 #include "dapl/openib/openib.h"
@@ -34,7 +34,7 @@ void ib_mw_destroy(struct ib_mw *mw)
 	free(mw);
 }
 
-static unsigned access_flags(const struct ib_bind *bind)
+static unsigned window_access_flags(const struct ib_bind *bind)
 {
 	unsigned access = bind->zero_based ? IBV_ACCESS_ZERO_BASED : 0;
 
@@ -47,42 +47,31 @@ static unsigned access_flags(const struct ib_bind *bind)
 	return access;
 }
 
-DAT_RETURN ib_post_bind(struct ib_qp *qp, unsigned flags, uint64_t wr_id,
-			const struct ib_bind *bind, uint32_t *key)
+int ib_post_bind(struct ib_qp *qp, const struct ib_send_work *work, struct ib_bind *bind)
 {
 	struct ibv_mw_bind_info info = { .mr = bind->mr ? bind->mr->mr : NULL,
 					 .addr = bind->address,
 					 .length = bind->length,
-					 .mw_access_flags = access_flags(bind) };
-	struct ibv_mw_bind type1 = { .wr_id = wr_id, .send_flags = flags, .bind_info = info };
-	struct ibv_send_wr type2 = { .wr_id = wr_id,
+					 .mw_access_flags = window_access_flags(bind) };
+	struct ibv_mw_bind type1 = { .wr_id = work->wr_id,
+				     .send_flags = work->flags,
+				     .bind_info = info };
+	struct ibv_send_wr type2 = { .wr_id = work->wr_id,
 				     .opcode = IBV_WR_BIND_MW,
-				     .send_flags = flags,
+				     .send_flags = work->flags,
 				     .bind_mw = { .mw = bind->mw->mw, .bind_info = info } };
 	struct ibv_send_wr *bad;
-	DAT_RETURN status;
+	int error;
 
 	if (bind->mw->mw->type == IBV_MW_TYPE_1) {
-		status = post_result(ibv_bind_mw(qp->qp, bind->mw->mw, &type1));
-		if (status == DAT_SUCCESS)
-			*key = bind->mw->mw->rkey;
-		return status;
+		error = ibv_bind_mw(qp->qp, bind->mw->mw, &type1);
+		bind->key = bind->mw->mw->rkey;
+		return error;
 	}
-	type2.bind_mw.rkey = ibv_inc_rkey(bind->mw->key);
-	status = post_result(ibv_post_send(qp->qp, &type2, &bad));
-	/* Where the device's library does not keep it itself (librxe), the next bind needs it there. */
-	if (status == DAT_SUCCESS)
-		*key = bind->mw->key = bind->mw->mw->rkey = type2.bind_mw.rkey;
-	return status;
-}
-
-DAT_RETURN ib_post_invalidate(struct ib_qp *qp, unsigned flags, uint64_t wr_id, uint32_t key)
-{
-	struct ibv_send_wr wr = { .wr_id = wr_id,
-				  .opcode = IBV_WR_LOCAL_INV,
-				  .send_flags = flags,
-				  .invalidate_rkey = key };
-	struct ibv_send_wr *bad;
-
-	return post_result(ibv_post_send(qp->qp, &wr, &bad));
+	bind->key = type2.bind_mw.rkey = ibv_inc_rkey(bind->mw->key);
+	error = ibv_post_send(qp->qp, &type2, &bad);
+	/* Keep the key for the next bind: some device libraries (librxe) do not update it. */
+	if (!error)
+		bind->mw->key = bind->mw->mw->rkey = bind->key;
+	return error;
 }

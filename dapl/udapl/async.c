@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Asynchronous errors: from what the device reports to events on the async EVDs. */
+/* Asynchronous errors: turns the device's reports into events on the async EVDs. */
+#include <stddef.h>
 #include "dapl/udapl/ep.h"
 #include "util/log.h"
 
 /*
- * The number of all SRQ events: DAT has none of their own, consumers go by the handle and the
- * reason.
+ * This number serves all SRQ events: DAT has none for them, and consumers tell them apart by handle
+ * and reason.
  */
 #define SRQ_EVENT DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
 
-/* Last-WQE notices that found their async EVD full, oldest first; ia_all_lock. */
-static TAILQ_HEAD(, dapl_ep) waiting = TAILQ_HEAD_INITIALIZER(waiting);
-
 /*
- * The EVD for an IA's errors: its own, or for an IA opened with DAT_EVD_ASYNC_EXISTS that of the
- * oldest other instance of the device. NULL: there is none.
+ * The EVD for an IA's errors: its own, or for an IA that was opened with DAT_EVD_ASYNC_EXISTS that
+ * of the oldest other instance of the device. NULL if there is none.
  */
 static struct dapl_evd *route_locked(const struct dapl_ia *ia)
 {
@@ -37,92 +35,95 @@ static DAT_EVENT async_event(DAT_EVENT_NUMBER number, DAT_HANDLE handle, DAT_COU
 	return event;
 }
 
-static void post_locked(const struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
-			DAT_COUNT reason)
+/*
+ * Returns the EVD, pinned, or NULL. No event is posted with the lock held: a post may cause work
+ * that acquires it.
+ */
+static struct dapl_evd *route_pin_locked(const struct dapl_ia *ia)
 {
 	struct dapl_evd *evd = route_locked(ia);
-	DAT_EVENT event = async_event(number, handle, reason);
 
-	log_at(LOG_WARN, "ia %s: async event 0x%x for %p, reason %d", ia->name, (unsigned)number,
-	       handle, reason);
-	if (!evd || !evd_post_or_overflow(evd, &event))
-		log_at(LOG_WARN, "ia %s: that event is lost: %s", ia->name,
-		       evd ? "the async EVD is full" : "no async EVD");
+	if (evd)
+		evd_pin(evd);
+	return evd;
 }
 
-static void post(const struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
-		 DAT_COUNT reason)
+static struct dapl_evd *route_pin(const struct dapl_ia *ia)
 {
+	struct dapl_evd *evd;
+
 	pthread_mutex_lock(&ia_all_lock);
-	post_locked(ia, number, handle, reason);
+	evd = route_pin_locked(ia);
 	pthread_mutex_unlock(&ia_all_lock);
+	return evd;
+}
+
+/* Posts to a pinned EVD, or does nothing for NULL, and unpins it. */
+static void post_pinned(struct dapl_evd *evd, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+			DAT_COUNT reason)
+{
+	DAT_EVENT event = async_event(number, handle, reason);
+
+	log_at(LOG_WARN, "async event 0x%x for %p, reason %d", (unsigned)number, handle, reason);
+	if (!evd || !evd_post_or_overflow(evd, &event))
+		log_at(LOG_WARN, "that event is lost: %s",
+		       evd ? "the async EVD is full" : "there is no async EVD");
+	if (evd)
+		evd_unpin(evd);
+}
+
+static void async_post(const struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		       DAT_COUNT reason)
+{
+	post_pinned(route_pin(ia), number, handle, reason);
 }
 
 void async_post_ep_broken(struct dapl_ep *ep)
 {
-	post(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+	async_post(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
 }
 
 void async_post_evd_overflow(struct dapl_evd *evd)
 {
-	post(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
+	async_post(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 }
 
 void async_post_srq_low(struct dapl_srq *srq)
 {
-	post(srq->obj.ia, SRQ_EVENT, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
+	async_post(srq->obj.ia, SRQ_EVENT, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
-/* ---- last-WQE notices: never lost, whatever the length of the async EVD ---- */
-
-static bool post_notice_locked(struct dapl_ep *ep)
+bool async_post_last_wqe(struct dapl_ep *ep)
 {
-	struct dapl_evd *evd = route_locked(ep->obj.ia);
 	DAT_EVENT event = async_event(DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+	struct dapl_evd *evd = route_pin(ep->obj.ia);
+	bool posted = !evd || evd_post(evd, &event);
 
-	return !evd || evd_post(evd, &event);
-}
-
-void async_post_last_wqe(struct dapl_ep *ep)
-{
-	pthread_mutex_lock(&ia_all_lock);
-	/* Behind those that wait already: consumers go by the order. */
-	if (!ep->notice_waits && (!TAILQ_EMPTY(&waiting) || !post_notice_locked(ep))) {
-		TAILQ_INSERT_TAIL(&waiting, ep, waiting_notice);
-		ep->notice_waits = true;
-	}
-	pthread_mutex_unlock(&ia_all_lock);
-}
-
-void async_cancel_last_wqe(struct dapl_ep *ep)
-{
-	pthread_mutex_lock(&ia_all_lock);
-	if (ep->notice_waits)
-		TAILQ_REMOVE(&waiting, ep, waiting_notice);
-	ep->notice_waits = false;
-	pthread_mutex_unlock(&ia_all_lock);
+	if (evd)
+		evd_unpin(evd);
+	return posted;
 }
 
 void async_room(struct dapl_evd *evd)
 {
-	struct dapl_ep *ep, *next;
+	struct dapl_ia *ia;
 
 	pthread_mutex_lock(&ia_all_lock);
-	for (ep = TAILQ_FIRST(&waiting); ep; ep = next) {
-		next = TAILQ_NEXT(ep, waiting_notice);
-		if (route_locked(ep->obj.ia) != evd)
-			continue;
-		if (!post_notice_locked(ep))
-			break;
-		TAILQ_REMOVE(&waiting, ep, waiting_notice);
-		ep->notice_waits = false;
-	}
+	TAILQ_FOREACH(ia, &ia_all, all)
+		if (route_locked(ia) == evd)
+			task_post(&ia->task, IA_DUE_NOTICES);
 	pthread_mutex_unlock(&ia_all_lock);
+}
+
+void ia_task_run(struct task *task, unsigned mask)
+{
+	(void)mask; /* one kind of work */
+	ep_notices_post((struct dapl_ia *)((char *)task - offsetof(struct dapl_ia, task)));
 }
 
 /* ---- from the device ---- */
 
-/* Nothing that completes in a CQ that overflowed is ever seen: what its endpoints do is over. */
+/* Completions of a CQ that overflowed are lost, so its endpoints are broken. */
 static void cq_failed(struct dapl_evd *evd)
 {
 	struct dapl_ia *ia = evd->obj.ia;
@@ -139,7 +140,7 @@ static void cq_failed(struct dapl_evd *evd)
 	pthread_mutex_unlock(&ia->lock);
 }
 
-/* An IA hears of its device once, those that share an async EVD once together. */
+/* A device event is posted once to each async EVD, also if several IAs share it. */
 static bool heard_locked(const struct dapl_ia *ia)
 {
 	const struct dapl_ia *before;
@@ -153,15 +154,37 @@ static bool heard_locked(const struct dapl_ia *ia)
 	return false;
 }
 
-static void device_event(const struct ib_device *device, DAT_EVENT_NUMBER number, DAT_COUNT reason)
+/* Returns the first IA of the device with a number above `after` that gets the event, or NULL. */
+static struct dapl_ia *hearer_locked(const struct ib_device *device, uint64_t after)
 {
 	struct dapl_ia *ia;
 
-	pthread_mutex_lock(&ia_all_lock);
 	TAILQ_FOREACH(ia, &ia_all, all)
-		if (ia->device == device && !heard_locked(ia))
-			post_locked(ia, number, ia_handle(ia), reason);
-	pthread_mutex_unlock(&ia_all_lock);
+		if (ia->number > after && ia->device == device && !heard_locked(ia))
+			break;
+	return ia;
+}
+
+/* The lock is released for each async_post, and IAs may come and go; their numbers only grow. */
+static void device_event(const struct ib_device *device, DAT_EVENT_NUMBER number, DAT_COUNT reason)
+{
+	struct dapl_evd *evd = NULL;
+	DAT_HANDLE handle = NULL;
+	uint64_t after = 0;
+	struct dapl_ia *ia;
+
+	do {
+		pthread_mutex_lock(&ia_all_lock);
+		ia = hearer_locked(device, after);
+		if (ia) {
+			evd = route_pin_locked(ia);
+			handle = ia_handle(ia);
+			after = ia->number;
+		}
+		pthread_mutex_unlock(&ia_all_lock);
+		if (ia)
+			post_pinned(evd, number, handle, reason);
+	} while (ia);
 }
 
 void async_upcall(struct ib_device *device, enum ib_async_kind kind, void *owner)
@@ -177,17 +200,14 @@ void async_upcall(struct ib_device *device, enum ib_async_kind kind, void *owner
 	}
 	switch (kind) {
 	case IB_ASYNC_CQ_ERROR:
-		if (owner) /* NULL: the CQ that nobody reads, ia_no_cq */
+		if (owner) /* NULL for ia_no_cq, the CQ that no thread polls */
 			cq_failed(owner);
 		break;
-	case IB_ASYNC_QP_ERROR:
-		async_post_ep_broken(owner);
-		ep_qp_failed(owner);
-		break;
+	case IB_ASYNC_QP_ERROR: ep_device_error(owner); break;
 	case IB_ASYNC_QP_LAST_WQE: ep_last_wqe(owner); break;
 	case IB_ASYNC_SRQ_ERROR:
 		srq_failed(srq);
-		post(srq->obj.ia, SRQ_EVENT, srq, DAT_SRQ_TRANSFER_TO_ERROR);
+		async_post(srq->obj.ia, SRQ_EVENT, srq, DAT_SRQ_TRANSFER_TO_ERROR);
 		break;
 	case IB_ASYNC_SRQ_LIMIT: srq_limit_reached(srq); break;
 	case IB_ASYNC_DEVICE_FATAL:

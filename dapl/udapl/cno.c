@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The consumer notification object: creation, query, end. */
+/* The consumer notification object: creation, query, destruction. */
 #include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -11,11 +11,11 @@
 
 void cno_show_locked(struct dapl_cno *cno)
 {
-	if (!TAILQ_EMPTY(&cno->ready) || cno->leaving || cno->dying || cno->changed)
+	if (!TAILQ_EMPTY(&cno->ready) || cno->leaving || cno->state & (CNO_DYING | CNO_CHANGED))
 		wakefd_raise(&cno->wake);
 	else
 		wakefd_clear(&cno->wake);
-	/* After the clear: a signal takes no lock. */
+	/* The descriptor is cleared first, because a signal takes no lock. */
 	if (wakefd_is_signalled(&cno->wake))
 		wakefd_raise(&cno->wake);
 }
@@ -36,7 +36,7 @@ static void cno_release(struct dapl_cno *cno)
 	obj_free(&cno->obj, OBJ_CNO);
 }
 
-/* NULL, with the reason said. */
+/* Creates the objects of a CNO. Returns NULL without memory, or after an error was logged. */
 static struct dapl_cno *cno_create(struct dapl_ia *ia)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -75,7 +75,7 @@ DAT_RETURN dapl_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	cno->agent = agent;
 	if (agent.proxy_agent_func)
-		evd_serve_agents(cno); /* there is no EVD yet that could refuse */
+		evd_serve_agents(cno); /* no attached EVD can refuse yet */
 	obj_publish(&cno->obj, OBJ_CNO);
 	*cno_handle = cno;
 	return DAT_SUCCESS;
@@ -117,7 +117,7 @@ DAT_RETURN dapl_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CN
 
 	now.ia_handle = ia_handle(cno->obj.ia);
 	pthread_mutex_lock(&cno->lock);
-	if (cno->dying) {
+	if (cno->state & CNO_DYING) {
 		pthread_mutex_unlock(&cno->lock);
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	}
@@ -143,21 +143,21 @@ DAT_RETURN dapl_cno_free(DAT_CNO_HANDLE handle)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
 
 	pthread_mutex_lock(&cno->lock);
-	cno->dying = true;
+	cno->state |= CNO_DYING;
 	pthread_mutex_unlock(&cno->lock);
 	cno_agent_end(cno, false);
 	cno_release(cno);
 	return DAT_SUCCESS;
 }
 
-/* EVDs of other IAs may be attached; those of its own are gone. */
+/* Only EVDs of other IAs can still be attached; those of its own IA are destroyed. */
 void cno_destroy(struct dapl_cno *cno)
 {
 	struct dapl_evd *evd;
 
 	obj_hide(&cno->obj, OBJ_CNO);
 	pthread_mutex_lock(&cno->lock);
-	cno->dying = true;
+	cno->state |= CNO_DYING;
 	cno_dismiss_locked(cno);
 	while ((evd = TAILQ_FIRST(&cno->evds))) {
 		pthread_mutex_unlock(&cno->lock);
@@ -166,7 +166,7 @@ void cno_destroy(struct dapl_cno *cno)
 	}
 	pthread_mutex_unlock(&cno->lock);
 	cno_agent_end(cno, true);
-	/* Woken, and so out in a moment. */
+	/* The waiters have been woken and leave soon. */
 	while (!obj_retire(&cno->obj))
 		sched_yield();
 	cno_release(cno);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Proxy agents: called once for a trigger, in the event thread of the CNO's device, since those who
- * trigger may hold any lock.
+ * Proxy agents. A trigger calls an armed agent once, in the event thread of the CNO's device, because
+ * the thread that triggers may hold any lock.
  */
 #include "dapl/udapl/cno.h"
 #include "dapl/udapl/evd.h"
@@ -24,16 +24,16 @@ static struct dapl_cno *cno_of_timer(struct ib_timer *timer)
 	return (struct dapl_cno *)((char *)timer - offsetof(struct dapl_cno, timer));
 }
 
-/* A trigger that nobody took and no agent heard of. */
+/* Calls the agent for a trigger or signal that was neither consumed nor passed to an agent. */
 static void make_up_locked(struct dapl_cno *cno)
 {
-	if (cno->missed && !TAILQ_EMPTY(&cno->ready))
+	if (cno->state & CNO_MISSED && !TAILQ_EMPTY(&cno->ready))
 		cno_agent_call_locked(cno, TAILQ_FIRST(&cno->ready));
-	else if (cno->missed_signal)
+	else if (cno->state & CNO_MISSED_SIGNAL)
 		cno_agent_call_locked(cno, NULL);
 }
 
-/* false: none is to be called. */
+/* Calls the agent if it is due. Returns false if it is not. */
 static bool run(struct dapl_cno *cno)
 {
 	const struct dapl_cno *outer = running;
@@ -62,41 +62,45 @@ static void run_in_event_thread(struct ib_timer *timer)
 
 void cno_agent_call_locked(struct dapl_cno *cno, struct dapl_evd *evd)
 {
-	/* One that is to be called already goes first; make_up_locked sees to this one. */
+	/*
+	 * If another call is due already, it runs first, and make_up_locked makes this one
+	 * afterwards.
+	 */
 	if (!cno->agent.proxy_agent_func || cno->called.proxy_agent_func)
 		return;
 	cno->called = cno->agent;
 	cno->called_evd = evd;
 	cno->agent = DAT_OS_WAIT_PROXY_AGENT_NULL;
 	if (evd)
-		cno->missed = false;
+		cno->state &= ~CNO_MISSED;
 	else
-		cno->missed_signal = false;
+		cno->state &= ~CNO_MISSED_SIGNAL;
 	ib_timer_arm(cno->obj.ia->device, &cno->timer, 0, run_in_event_thread);
 }
 
-/* It was signalled, which is for the agent and for whoever waits. */
+/* The CNO was signalled: a signal is for the agent as well as for a waiter. */
 void cno_agent_on_alarm(struct ib_alarm *alarm)
 {
 	struct dapl_cno *cno =
 		(struct dapl_cno *)((char *)alarm - offsetof(struct dapl_cno, alarm));
 
 	pthread_mutex_lock(&cno->lock);
-	cno->missed_signal = wakefd_is_signalled(&cno->wake) && !cno->dying;
+	cno_set_locked(cno, CNO_MISSED_SIGNAL,
+		       wakefd_is_signalled(&cno->wake) && !(cno->state & CNO_DYING));
 	make_up_locked(cno);
 	pthread_mutex_unlock(&cno->lock);
 }
 
 void cno_agent_trigger_locked(struct dapl_cno *cno, struct dapl_evd *evd)
 {
-	cno->missed = true;
+	cno->state |= CNO_MISSED;
 	cno_agent_call_locked(cno, evd);
 }
 
 void cno_agent_forget_locked(struct dapl_cno *cno, const struct dapl_evd *evd)
 {
 	if (TAILQ_EMPTY(&cno->ready))
-		cno->missed = false;
+		cno->state &= ~CNO_MISSED;
 	if (!cno->called.proxy_agent_func || cno->called_evd != evd)
 		return;
 	cno->called_evd = TAILQ_FIRST(&cno->ready);
@@ -107,7 +111,7 @@ void cno_agent_forget_locked(struct dapl_cno *cno, const struct dapl_evd *evd)
 	cno->called = DAT_OS_WAIT_PROXY_AGENT_NULL;
 }
 
-/* No handle leads to the CNO any more, so no agent can arm itself anew. */
+/* The handle is invalid by now, so no agent can arm itself again. */
 void cno_agent_end(struct dapl_cno *cno, bool call)
 {
 	if (atomic_exchange(&cno->serviced, false))
@@ -121,8 +125,8 @@ void cno_agent_end(struct dapl_cno *cno, bool call)
 	}
 }
 
-/* Its first agent: completions and signals that came before it are looked at. */
-static DAT_RETURN serve(struct dapl_cno *cno)
+/* Starts the service of the CNO for its first agent, which also gets earlier completions and signals. */
+static DAT_RETURN cno_agent_serve(struct dapl_cno *cno)
 {
 	DAT_RETURN status;
 
@@ -148,11 +152,11 @@ DAT_RETURN dapl_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT 
 	if (cno->has_fd)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
 
-	status = agent.proxy_agent_func ? serve(cno) : DAT_SUCCESS;
+	status = agent.proxy_agent_func ? cno_agent_serve(cno) : DAT_SUCCESS;
 	if (status != DAT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&cno->lock);
-	dying = cno->dying;
+	dying = cno->state & CNO_DYING;
 	if (!dying) {
 		cno->agent = agent;
 		make_up_locked(cno);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Arming a CNO, which asks for state where a trigger tells of arrivals, and signalling it. */
+/* Arms and signals a CNO. Arm reports pending events (a level); a trigger reports new ones (an edge). */
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/ext.h"
+#include "util/cancel.h"
 
 bool cno_take_signal_locked(struct dapl_cno *cno)
 {
 	if (!wakefd_take_signal(&cno->wake))
 		return false;
-	cno->missed_signal = false;
+	cno->state &= ~CNO_MISSED_SIGNAL;
 	return true;
 }
 
@@ -17,11 +18,11 @@ static DAT_RETURN arm_member_locked(struct dapl_evd *evd, bool solicited)
 
 	if (evd->cq)
 		status = evd_arm_cq_locked(evd, solicited);
-	evd->news = false;
+	evd->notes &= ~EVD_PENDING;
 	return evd->state & (EVD_QUEUED | EVD_BROKEN) ? DAT_EV_BUSY : status;
 }
 
-/* Readies the EVD if something is in it. Who is disabled or has a waiter is not the CNO's. */
+/* Puts the EVD on the ready list if it has events. Skips an EVD that is disabled or has a waiter. */
 static DAT_RETURN arm_member(struct dapl_cno *cno, struct dapl_evd *evd, bool solicited)
 {
 	DAT_RETURN status = DAT_SUCCESS;
@@ -46,7 +47,7 @@ static DAT_RETURN arm_all_locked(struct dapl_cno *cno, bool solicited)
 	DAT_RETURN status = DAT_SUCCESS, one;
 	struct dapl_evd *evd;
 
-	/* The consumer may watch for edges: a CQ that is armed now has its edge yet to come. */
+	/* The consumer may use edge-triggered polls: after this, each CQ that is armed makes a new edge. */
 	cno_serve_all_locked(cno);
 	TAILQ_FOREACH(evd, &cno->evds, cno_link) {
 		one = arm_member(cno, evd, solicited);
@@ -62,28 +63,30 @@ void cno_widen_locked(struct dapl_cno *cno)
 {
 	struct dapl_evd *evd;
 
-	if (!cno->narrow)
+	if (!(cno->state & CNO_NARROW))
 		return;
-	cno->narrow = false;
+	cno->state &= ~CNO_NARROW;
 	TAILQ_FOREACH(evd, &cno->evds, cno_link)
 		arm_member(cno, evd, false);
 }
 
 DAT_RETURN cno_arm(struct dapl_cno *cno, bool solicited)
 {
+	CANCEL_OFF_HERE;
 	DAT_RETURN status;
 
 	pthread_mutex_lock(&cno->lock);
-	if (cno->dying) {
+	if (cno->state & CNO_DYING) {
 		status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_DEAD);
 	} else if (cno->waiters) {
 		status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
 	} else {
-		cno->changed = false;
-		cno->narrow = solicited;
+		cno->state &= ~CNO_CHANGED;
+		cno_set_locked(cno, CNO_NARROW, solicited);
 		status = arm_all_locked(cno, solicited);
-		cno->armed = status == DAT_SUCCESS;
-		cno->missed &= !cno->armed;
+		cno_set_locked(cno, CNO_ARMED, status == DAT_SUCCESS);
+		if (status == DAT_SUCCESS)
+			cno->state &= ~CNO_MISSED;
 		cno_show_locked(cno);
 	}
 	pthread_mutex_unlock(&cno->lock);
@@ -99,7 +102,7 @@ DAT_RETURN ext_cno_arm(DAT_HANDLE handle, va_list args)
 	return cno_arm(handle, flags & DAT_EV_ARM_SOLICITED);
 }
 
-/* From a signal handler, too: no lock, no memory, and errno as it was. */
+/* Async-signal-safe: acquires no lock, allocates no memory, and preserves errno. */
 DAT_RETURN ext_cno_signal(DAT_HANDLE handle, va_list args)
 {
 	struct dapl_cno *cno = handle;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The descriptor of a CNO, and those behind it. */
+/* The descriptor of a CNO, and the descriptors behind it. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/ext.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 #define SERVE_BATCH 16
@@ -33,31 +34,32 @@ void cno_fd_remove_locked(struct dapl_cno *cno, struct dapl_evd *evd)
 void cno_changed_locked(struct dapl_cno *cno)
 {
 	cno->change_index++;
-	cno->changed |= cno->listed && cno->armed;
+	if (cno->state & CNO_LISTED && cno->state & CNO_ARMED)
+		cno->state |= CNO_CHANGED;
 	cno_show_locked(cno);
 }
 
 /*
- * The EVD stays attached as long as the CNO's lock is held. What its end makes due is left to the
- * next who unlocks the EVD: the lock of its async EVD's CNO may be this one.
+ * The EVD stays attached while the CNO's lock is held. Work that its failure makes due is left to the
+ * next evd_unlock of the EVD: it may acquire the lock of the async EVD's CNO, which may be this lock.
  */
 static void serve_one(struct dapl_cno *cno, struct dapl_evd *evd)
 {
-	bool told, wake;
+	bool fired, wake;
 
 	if (!ib_cq_collect(evd->cq))
 		return;
 	lock_acquire(&evd->lock);
-	told = evd->cno == cno;
-	told &= evd_fired_locked(evd, &wake);
+	fired = evd->cno == cno;
+	fired &= evd_fired_locked(evd, &wake);
 	lock_release(&evd->lock);
 	if (wake)
 		wakefd_raise(&evd->wake);
-	if (told)
+	if (fired)
 		evd_trigger_locked(evd, cno);
 }
 
-/* false: others may be readable, too. */
+/* Returns false if more descriptors may be readable. */
 static bool serve_some(struct dapl_cno *cno)
 {
 	struct epoll_event ready[SERVE_BATCH];
@@ -74,7 +76,7 @@ static bool serve_some(struct dapl_cno *cno)
 
 void cno_serve_locked(struct dapl_cno *cno)
 {
-	if (!cno->dying)
+	if (!(cno->state & CNO_DYING))
 		serve_some(cno);
 }
 
@@ -83,13 +85,14 @@ void cno_serve_all_locked(struct dapl_cno *cno)
 {
 	unsigned watched = atomic_load(&cno->channels), served;
 
-	/* One more than the channels: `wake`. */
+	/* The descriptors are the channels and `wake`. */
 	for (served = 0; watched && served <= watched && !serve_some(cno); served += SERVE_BATCH)
 		;
 }
 
 DAT_RETURN ext_cno_get_fd(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	struct dapl_cno *cno = handle;
 	bool dying;
 	DAT_FD *out = va_arg(args, DAT_FD *);
@@ -97,14 +100,14 @@ DAT_RETURN ext_cno_get_fd(DAT_HANDLE handle, va_list args)
 	if (!out)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	pthread_mutex_lock(&cno->lock);
-	dying = cno->dying;
+	dying = cno->state & CNO_DYING;
 	if (!dying)
 		*out = cno->epoll;
 	pthread_mutex_unlock(&cno->lock);
 	return dying ? DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO) : DAT_SUCCESS;
 }
 
-/* -1: it has none. */
+/* Returns -1 if the EVD has no descriptor. */
 static int channel_of(struct dapl_evd *evd)
 {
 	int fd = -1;
@@ -116,8 +119,8 @@ static int channel_of(struct dapl_evd *evd)
 	return fd;
 }
 
-/* How many there are; those for which there is room are written. */
-static DAT_COUNT list_locked(struct dapl_cno *cno, struct pollfd *fds, DAT_COUNT room)
+/* Returns the number of descriptors; writes as many as `room` allows. */
+static DAT_COUNT cno_fd_list_locked(struct dapl_cno *cno, struct pollfd *fds, DAT_COUNT room)
 {
 	int fd = wakefd_get(&cno->wake);
 	struct dapl_evd *evd;
@@ -135,6 +138,7 @@ static DAT_COUNT list_locked(struct dapl_cno *cno, struct pollfd *fds, DAT_COUNT
 
 DAT_RETURN ext_cno_get_pollfds(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	DAT_EV_POLLFDS *out = va_arg(args, DAT_EV_POLLFDS *);
 	struct dapl_cno *cno = handle;
 	DAT_COUNT needed;
@@ -143,11 +147,12 @@ DAT_RETURN ext_cno_get_pollfds(DAT_HANDLE handle, va_list args)
 	if (!out || out->nfds < 0 || (out->nfds && !out->fds))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	pthread_mutex_lock(&cno->lock);
-	needed = list_locked(cno, NULL, 0);
+	needed = cno_fd_list_locked(cno, NULL, 0);
 	fits = out->nfds >= needed;
 	if (fits)
-		list_locked(cno, out->fds, needed);
-	cno->listed |= fits;
+		cno_fd_list_locked(cno, out->fds, needed);
+	if (fits)
+		cno->state |= CNO_LISTED;
 	out->change_index = cno->change_index;
 	out->nfds = needed;
 	pthread_mutex_unlock(&cno->lock);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Asking all EVDs of a CNO for news. */
+/* Polls all EVDs of a CNO for pending events. */
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/ext.h"
 #include "dapl/udapl/pset.h"
 
-/* Nothing but an empty CQ, which is the common case. */
+/* True if the EVD has only an empty CQ, which is the common case. */
 static inline bool is_bare_locked(struct dapl_evd *evd)
 {
 	int polled;
@@ -18,42 +18,42 @@ static inline bool is_bare_locked(struct dapl_evd *evd)
 	return !polled && !ib_cq_failed(evd->cq);
 }
 
-bool evd_has_news(struct dapl_evd *evd)
+bool evd_is_pending(struct dapl_evd *evd)
 {
-	bool news = false;
+	bool pending = false;
 
 	lock_acquire(&evd->lock);
 	if (!is_bare_locked(evd) && !(evd->state & EVD_DYING)) {
 		if (!(evd->state & EVD_WAITED))
 			evd_drain_locked(evd);
-		news = evd->state & (EVD_QUEUED | EVD_BROKEN);
+		pending = evd->state & (EVD_QUEUED | EVD_BROKEN);
 	}
 	lock_release(&evd->lock);
-	return news;
+	return pending;
 }
 
-bool cno_has_news(struct dapl_cno *cno)
+bool cno_is_pending(struct dapl_cno *cno)
 {
 	struct dapl_evd *evd;
-	bool news = false;
+	bool pending = false;
 
 	pthread_mutex_lock(&cno->lock);
 	TAILQ_FOREACH(evd, &cno->evds, cno_link) {
-		/* Not the CNO's are those that are disabled or have a waiter. */
+		/* EVDs that are disabled or have a waiter are not polled. */
 		lock_acquire(&evd->lock);
 		if (evd_may_trigger_locked(evd)) {
 			evd_drain_locked(evd);
-			news = evd->state & (EVD_QUEUED | EVD_BROKEN);
+			pending = evd->state & (EVD_QUEUED | EVD_BROKEN);
 		}
 		lock_release(&evd->lock);
-		if (news)
+		if (pending)
 			break;
 	}
 	pthread_mutex_unlock(&cno->lock);
-	return news;
+	return pending;
 }
 
-/* A thousand EVDs are more than a cache holds: what the next looks touch is on its way by then. */
+/* Prefetches the next EVDs, because a thousand of them do not fit into a cache. */
 static void fetch_ahead(const struct dapl_evd *evd)
 {
 	const struct dapl_evd *next = TAILQ_NEXT(evd, cno_link);
@@ -67,8 +67,8 @@ static void fetch_ahead(const struct dapl_evd *evd)
 	}
 }
 
-/* All of them once, from the one that is next; where it stops the following call begins. */
-static DAT_COUNT poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *evds)
+/* Polls each EVD at most once, beginning at poll_next; the next call begins where this one stops. */
+static DAT_COUNT cno_poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *evds)
 {
 	struct dapl_cno *cno = handle;
 	struct dapl_evd *first = cno->poll_next ? cno->poll_next : TAILQ_FIRST(&cno->evds), *evd;
@@ -76,14 +76,14 @@ static DAT_COUNT poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *e
 
 	evd = first;
 	while (evd) {
-		bool news;
+		bool pending;
 
 		fetch_ahead(evd);
-		news = evd_has_news(evd);
-		if (news)
+		pending = evd_is_pending(evd);
+		if (pending)
 			evds[count++] = evd;
 		evd = TAILQ_NEXT(evd, cno_link);
-		if (news)
+		if (pending)
 			cno->poll_next = evd;
 		if (!evd)
 			evd = TAILQ_FIRST(&cno->evds);
@@ -114,5 +114,5 @@ DAT_RETURN poll_run(va_list args, pthread_mutex_t *lock, poll_once *poll, DAT_HA
 
 DAT_RETURN ext_cno_poll(DAT_HANDLE handle, va_list args)
 {
-	return poll_run(args, &((struct dapl_cno *)handle)->lock, poll_locked, handle);
+	return poll_run(args, &((struct dapl_cno *)handle)->lock, cno_poll_locked, handle);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What any handle can be asked: its kind, and the word the consumer keeps in it. */
+/* The queries of any handle: its kind, and the consumer's context. */
 #include <dat2/dat_event_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/obj.h"

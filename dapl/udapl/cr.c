@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Connection requests: what arrived at a service point, until it is accepted or rejected. */
+/* Connection requests that arrived at a service point, until they are accepted or rejected. */
 #include <string.h>
 #include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/provider.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Owns `conn` on success. */
+/* On success the CR owns `conn`. */
 struct dapl_cr *cr_create(struct dapl_ia *ia, struct ib_conn *conn,
 			  const struct ib_request *request)
 {
@@ -25,7 +25,7 @@ struct dapl_cr *cr_create(struct dapl_ia *ia, struct ib_conn *conn,
 		memcpy(cr->private_data, request->data, size);
 	cr->param = (DAT_CR_PARAM){
 		.remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->remote,
-		.remote_port_qual = address_port(&cr->remote),
+		.remote_port_qual = ib_cm.port_qual(ib_cm.port_get(&cr->remote)),
 		.private_data_size = (DAT_COUNT)size,
 		.private_data = cr->private_data,
 	};
@@ -55,7 +55,10 @@ DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PA
 
 /* ---- accept ------------------------------------------------------------------------------ */
 
-/* The EP of the call, or that of the request: one of them, not both, and of the kind that is asked for. */
+/*
+ * Returns the EP of the call or of the request, or NULL if both or neither is given, or the EP is
+ * not of the requested kind.
+ */
 static struct dapl_ep *accepting_ep(const struct dapl_cr *cr, DAT_EP_HANDLE given)
 {
 	struct dapl_ep *ep = ep_from(given ? given : cr->ep);
@@ -78,24 +81,24 @@ static DAT_RETURN accept_check_locked(const struct dapl_ep *ep, const struct dap
 	return DAT_SUCCESS;
 }
 
-/* Neither side may read more than the other offered. */
+/* The agreed RDMA read depth: neither side may use more than the other offers. */
 static uint8_t lesser(uint8_t ours, uint8_t offered)
 {
 	return ours < offered ? ours : offered;
 }
 
-static void enter_locked(struct dapl_ep *ep, const struct dapl_cr *cr)
+static void cr_enter_locked(struct dapl_ep *ep, const struct dapl_cr *cr)
 {
 	ep->conn = cr->conn;
 	ep_peer_locked(ep, cr);
 	ep->private_size = 0;
-	ep->deadline = CLOCK_NEVER;
+	ep_deadline_set_locked(ep, CLOCK_NEVER);
 }
 
 /*
- * On success the EP owns the connection. A requester who has gone meanwhile is no error of the
- * call: the EP's connect EVD tells of it, and the connection is the CR's to destroy, as after a
- * failure. `undo`: the EP is to be taken back.
+ * On success the EP owns the connection. If the requester has given up, the call succeeds and the
+ * EP's connect EVD gets a terminal event; the CR then still owns the connection and destroys it, as
+ * after a failure. Sets *undo if the caller has to undo the accept on the EP.
  */
 static DAT_RETURN accept_locked(struct dapl_ep *ep, struct dapl_cr *cr, const void *data,
 				DAT_COUNT size, bool *undo)
@@ -112,7 +115,7 @@ static DAT_RETURN accept_locked(struct dapl_ep *ep, struct dapl_cr *cr, const vo
 		return status;
 	ep_set_state_locked(ep, EP_ACCEPT);
 	ep->cr = NULL;
-	enter_locked(ep, cr);
+	cr_enter_locked(ep, cr);
 	ep_depths_agreed_locked(ep, param.responder_resources, param.initiator_depth);
 	status = ib_conn_accept(cr->conn, ep->qp, &param, ep);
 	if (status == DAT_SUCCESS) {
@@ -153,7 +156,12 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	if (!ep_lock(ep))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	status = accept_check_locked(ep, cr);
-	/* another accept or reject of the same CR has it */
+	/* a change of the EP is about to replace its QP */
+	while (status == DAT_SUCCESS && ep->busy) {
+		pthread_cond_wait(&ep->idle, &ep->lock);
+		status = accept_check_locked(ep, cr);
+	}
+	/* another thread accepts or rejects the same CR */
 	if (status == DAT_SUCCESS && !obj_retire(&cr->obj))
 		status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	if (status != DAT_SUCCESS) {
@@ -166,7 +174,7 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 		ia_count(ep->obj.ia, DCNT_IA_SP_CR_ACCEPTED);
 		ia_count(ep->obj.ia, DCNT_IA_CM_REP_TX);
 	}
-	/* Refused before anything was begun; the request is used up all the same. */
+	/* The accept failed before it changed anything, but the request is used up. */
 	if (ep->cr == cr)
 		ep_request_over_locked(ep, EP_REJECT);
 	pthread_mutex_unlock(&ep->lock);
@@ -180,16 +188,16 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 /* ---- reject ------------------------------------------------------------------------------ */
 
 /*
- * Before the consumer's bytes goes what tells a consumer's refusal from the CM's: DAT 2.0,
- * provider 2.0.
+ * A CM that does not distinguish a consumer's reject from its own gets a header before the consumer's bytes: the versions
+ * DAT 2.0 and provider 2.0.
  */
 static DAT_RETURN reject_send(struct ib_conn *conn, const void *data, uint32_t size)
 {
-	unsigned char bytes[CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX] = { 2, 0, 2, 0 };
+	unsigned char bytes[4 + EP_PRIVATE_DATA_MAX] = { 2, 0, 2, 0 };
 
 	if (size)
-		memcpy(bytes + CR_REJECT_HEADER, data, size);
-	return ib_conn_reject(conn, bytes, CR_REJECT_HEADER + size);
+		memcpy(bytes + ib_cm.reject_header, data, size);
+	return ib_conn_reject(conn, bytes, ib_cm.reject_header + size);
 }
 
 static uint32_t reject_max(const struct dapl_cr *cr)
@@ -197,12 +205,12 @@ static uint32_t reject_max(const struct dapl_cr *cr)
 	const struct ib_attr *attr = cr->obj.ia->attr;
 	uint32_t carried = cr->datagrams ? attr->max_private_resolved : attr->max_private_reject;
 
-	if (carried > CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX)
-		carried = CR_REJECT_HEADER + EP_PRIVATE_DATA_MAX;
-	return carried > CR_REJECT_HEADER ? carried - CR_REJECT_HEADER : 0;
+	if (carried > ib_cm.reject_header + EP_PRIVATE_DATA_MAX)
+		carried = ib_cm.reject_header + EP_PRIVATE_DATA_MAX;
+	return carried > ib_cm.reject_header ? carried - ib_cm.reject_header : 0;
 }
 
-/* The EP of an RSP is the consumer's again, with its receives; one made for the request goes. */
+/* The EP of an RSP returns to the consumer, with its posted receives. An EP created for the request is destroyed. */
 static void reject_ep(struct dapl_cr *cr)
 {
 	struct dapl_ep *ep = cr->ep ? ep_from(cr->ep) : NULL;
@@ -241,8 +249,8 @@ DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 	reject_ep(cr);
 	cr_destroy(cr);
 	/*
-	 * The CM forgets a request whose sender gave up, and takes no answer to it; there is
-	 * nobody to refuse.
+	 * The CM drops a request whose sender gave up and refuses an answer to it; no requester is
+	 * left to reject.
 	 */
 	if (DAT_GET_TYPE(status) == DAT_INVALID_STATE ||
 	    DAT_GET_TYPE(status) == DAT_INVALID_PARAMETER)
@@ -250,7 +258,7 @@ DAT_RETURN dapl_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 	return status;
 }
 
-/* No transport here can send a requester elsewhere; the request is still to be answered. */
+/* No transport can redirect a requester. The request stays open for accept or reject. */
 DAT_RETURN dapl_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
 {
 	(void)qual;

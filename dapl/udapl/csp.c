@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Common service points: they listen on a socket address, with its port as it stands. */
+/* Common service points: they listen on a socket address and use its port unchanged. */
 #include <string.h>
 #include "dapl/udapl/provider.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 
-/* The connection manager has streams over IP, named as TCP's are. */
+/* The connection manager has streams over IP, with the constants of TCP sockets. */
 static bool comm_supported(const DAT_COMM *comm)
 {
 	return (comm->domain == AF_INET || comm->domain == AF_INET6) && comm->type == SOCK_STREAM &&
@@ -23,7 +23,7 @@ static bool is_wildcard_or(const struct sockaddr *given, const struct sockaddr *
 	       given4->sin_addr.s_addr == own4->sin_addr.s_addr;
 }
 
-/* An IA listens on its own address; "any address" is taken as that one. */
+/* An IA listens on its own address; the wildcard address stands for it. */
 static DAT_RETURN address_check(const struct dapl_ia *ia, const DAT_COMM *comm,
 				const struct sockaddr *address)
 {
@@ -43,7 +43,7 @@ static uint16_t port_of(const struct sockaddr *address)
 	memcpy(&copy, address,
 	       address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					      : sizeof(struct sockaddr_in));
-	return address_port(&copy);
+	return ib_cm.port_get(&copy);
 }
 
 DAT_RETURN dapl_csp_create(DAT_IA_HANDLE ia_given, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address,

@@ -49,24 +49,43 @@ void dto_forget(struct dapl_evd *evd)
 	lock_release(&evd->lock);
 }
 
-unsigned dto_segments_pack(const DAT_LMR_TRIPLET *segments, unsigned count, DAT_LMR_TRIPLET *kept)
+uint64_t dto_list_length(const DAT_LMR_TRIPLET *segments, unsigned count)
+{
+	uint64_t length = 0;
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		length += segments[i].segment_length;
+	return length;
+}
+
+void dto_list_pack(struct dto_list *list, const DAT_LMR_TRIPLET *segments, unsigned count)
 {
 	unsigned i, n = 0;
 
+	list->length = dto_list_length(segments, count);
+	for (i = 0; i < count && segments[i].segment_length; i++)
+		;
+	if (i == count)
+		return;
 	for (i = 0; i < count; i++)
 		if (segments[i].segment_length)
-			kept[n++] = segments[i];
-	return n;
+			list->packed[n++] = segments[i];
+	list->segments = list->packed;
+	list->count = n;
 }
 
-/* The EP that posted it; NULL when that one is gone, whatever lives in its place now. */
+/*
+ * Returns the EP that posted the request, or NULL if it is freed, whatever object its slot holds
+ * now.
+ */
 static struct dapl_ep *poster(uint64_t id)
 {
 	struct dapl_ep *ep = obj_at(OBJ_EP, dto_id_index(id));
 
 	/* acquire: pairs with the release in obj_publish */
 	if (!ep || atomic_load_explicit(&ep->obj.kind, memory_order_acquire) != OBJ_EP ||
-	    (obj_generation(&ep->obj) & 0x3ffff) != dto_id_generation(id))
+	    dto_generation(&ep->obj) != dto_id_generation(id))
 		return NULL;
 	return ep;
 }
@@ -76,7 +95,7 @@ static void uncommon_event(struct dapl_evd *evd, struct dapl_ep *ep, const struc
 {
 	if (slot->operation == DAT_DTO_BIND_MW)
 		dto_fill_bind(evd, slot, completion, event);
-	else if (slot->special & DTO_EXTENDED || completion->flags & IB_WITH_IMMEDIATE ||
+	else if (slot->kind & DTO_EXTENDED || completion->flags & IB_WITH_IMMEDIATE ||
 		 ep->datagrams)
 		dto_fill_extended(evd, ep, slot, completion, event);
 	else if (completion->status != DAT_DTO_SUCCESS)
@@ -88,19 +107,20 @@ static void uncommon_event(struct dapl_evd *evd, struct dapl_ep *ep, const struc
 	}
 }
 
-unsigned dto_complete_uncommon(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
-			       const struct dto_slot *slot, const struct ib_completion *completion,
-			       DAT_EVENT *event)
+unsigned dto_complete_slow(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
+			   const struct dto_slot *slot, const struct ib_completion *completion,
+			   DAT_EVENT *event)
 {
 	bool failed = completion->status != DAT_DTO_SUCCESS;
+	bool bind = slot->operation == DAT_DTO_BIND_MW || slot->operation == DTO_UNBIND;
 	unsigned made = DTO_EVENT | DTO_NOTIFY; /* a failure wakes whatever its flags */
 	struct ib_completion translated = *completion;
 
 	if (failed)
-		ib_completion_translate(&translated);
+		ib_completion_translate(&translated, slot->operation == DAT_DTO_RDMA_READ);
 	if (translated.flags & IB_WITH_INVALIDATE)
 		rmr_invalidated(ep, translated.immediate);
-	if (slot->special & DTO_SILENT && (!failed || slot->operation >= DTO_UNBIND)) {
+	if (slot->kind & DTO_SILENT && (!failed || slot->operation >= DTO_UNBIND)) {
 		made = 0;
 	} else {
 		uncommon_event(evd, ep, slot, &translated, event);
@@ -111,6 +131,8 @@ unsigned dto_complete_uncommon(struct dapl_evd *evd, struct dapl_ep *ep, struct 
 		ep_dto_failed(ep);
 	if (ring)
 		dto_retire(ring, (uint32_t)(slot - ring->slots));
+	if (bind)
+		rmr_flight_landed(ep);
 	return made;
 }
 
@@ -125,12 +147,12 @@ static unsigned complete_srq(struct dapl_evd *evd, const struct ib_completion *c
 		return DTO_SLOT;
 	if (ep->datagrams)
 		return DTO_SLOT |
-		       dto_complete_uncommon(evd, ep, NULL, &srq->slots[index], completion, event);
+		       dto_complete_slow(evd, ep, NULL, &srq->slots[index], completion, event);
 	return DTO_SLOT |
 	       dto_complete_slot(evd, ep, NULL, &srq->slots[index], index, completion, event);
 }
 
-unsigned dto_complete_other(struct dapl_evd *evd, const struct ib_completion *completion,
+unsigned dto_complete_by_id(struct dapl_evd *evd, const struct ib_completion *completion,
 			    DAT_EVENT *event)
 {
 	struct dto_ring *ring;
@@ -162,7 +184,7 @@ bool dto_is_early(const struct dapl_evd *evd, const struct ib_completion *comple
 	ep = dto_id_side(completion->wr_id) == DTO_SRQ
 		     ? qp_table_find(evd->obj.ia, completion->qp_num)
 		     : poster(completion->wr_id);
-	/* acquire: what the announcement stands for is seen with it */
+	/* acquire: everything before the announcement is seen */
 	return ep && ep->connect_evd == evd &&
 	       atomic_load_explicit(&ep->unannounced, memory_order_acquire);
 }

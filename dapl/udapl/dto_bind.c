@@ -2,7 +2,7 @@
 /* Completions of binds. */
 #include "dapl/udapl/dto_event.h"
 
-/* The RMR may be gone: then this is what its handle was. */
+/* The RMR may be freed; this is its former handle. */
 void dto_fill_bind(struct dapl_evd *evd, const struct dto_slot *slot,
 		   const struct ib_completion *completion, DAT_EVENT *event)
 {

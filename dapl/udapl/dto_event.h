@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The events that completions become. */
+/* Fills in the events of completions. */
 #ifndef DAPL_DTO_EVENT_H
 #define DAPL_DTO_EVENT_H
 
 #include <string.h>
 #include "dapl/udapl/ep.h"
 
-/* Each member once, the unused bytes as zeros. */
+/* Writes each byte of the event once; unused bytes are zeros. */
 static inline void dto_fill(struct dapl_evd *evd, struct dapl_ep *ep, DAT_DTO_COOKIE cookie,
 			    uint32_t status, uint32_t length, uint32_t operation,
 			    uint32_t rmr_context, DAT_EVENT *event)
@@ -30,7 +30,7 @@ static inline void dto_fill(struct dapl_evd *evd, struct dapl_ep *ep, DAT_DTO_CO
 	memset(data + 1, 0, sizeof(*event) - offsetof(DAT_EVENT, event_data) - sizeof(*data));
 }
 
-/* Messages, and behind them in the counters their bytes. */
+/* Counts `messages` in the counter `which`, and their `bytes` in the next one. */
 static inline void dto_count_received(struct dapl_ep *ep, DAT_EP_COUNTERS which, uint64_t messages,
 				      uint64_t bytes)
 {
@@ -38,10 +38,10 @@ static inline void dto_count_received(struct dapl_ep *ep, DAT_EP_COUNTERS which,
 	ep_count_locked(ep, which + 1, bytes);
 }
 
-/* Of the InfiniBand extensions: a request of theirs, or a receive that came with immediate data. */
+/* For a request of the InfiniBand extensions, or a receive with immediate data. */
 void dto_fill_extended(struct dapl_evd *evd, struct dapl_ep *ep, const struct dto_slot *slot,
 		       const struct ib_completion *completion, DAT_EVENT *event);
-/* Of a bind, whose RMR learns that it failed. */
+/* For a bind. A failure is also reported to its RMR. */
 void dto_fill_bind(struct dapl_evd *evd, const struct dto_slot *slot,
 		   const struct ib_completion *completion, DAT_EVENT *event);
 

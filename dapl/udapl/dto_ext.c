@@ -30,7 +30,7 @@ static uint32_t received_as(const struct dapl_ep *ep, const struct ib_completion
 						   : DAT_IB_DTO_RECV_MSG_IMMED;
 }
 
-static DAT_EP_COUNTERS counter_of(uint32_t operation)
+static DAT_EP_COUNTERS dto_ext_counter_of(uint32_t operation)
 {
 	return operation == DAT_IB_DTO_RECV_IMMED	? DCNT_EP_RECV_RDMA_IMM
 	       : operation == DAT_IB_DTO_RECV_MSG_IMMED ? DCNT_EP_RECV_IMM
@@ -49,7 +49,7 @@ void dto_fill_extended(struct dapl_evd *evd, struct dapl_ep *ep, const struct dt
 		length = completion->byte_len;
 		immediate = completion->flags & IB_WITH_IMMEDIATE ? completion->immediate : 0;
 		if (completion->status == DAT_DTO_SUCCESS)
-			dto_count_received(ep, counter_of(operation), 1, length);
+			dto_count_received(ep, dto_ext_counter_of(operation), 1, length);
 	}
 	if (completion->status != DAT_DTO_SUCCESS)
 		length = immediate = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Endpoints: where the state is kept, reset, and the end. */
+/* Endpoints: the change of their state, reset and free. */
 #include "dapl/udapl/ep_ud.h"
+#include "dapl/udapl/names.h"
 #include "dapl/udapl/provider.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -13,18 +14,18 @@ bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event)
 		return false;
 	if (next == now)
 		return true;
-	log_at(LOG_TRACE, "ep %p: state %d to %d", (void *)ep, (int)now, (int)next);
-	/* Before the state, so that no completion of the new connection passes as announced. */
+	log_at(LOG_TRACE, "ep %p: %s to %s", (void *)ep, ep_state_name(now), ep_state_name(next));
+	/* Stored before the state, so that no completion of the new connection counts as announced. */
 	if (event == EP_CONNECT || event == EP_ACCEPT)
 		atomic_store_explicit(&ep->unannounced, true, memory_order_release);
 	else if (next == DAT_EP_STATE_UNCONNECTED)
 		atomic_store_explicit(&ep->unannounced, false, memory_order_release);
 	if (event == EP_ACCEPT)
 		atomic_store_explicit(&ep->accepted, false, memory_order_relaxed);
-	/* release: who sees the new state sees what led to it, the QP above all */
+	/* release: pairs with request_state; a thread that sees the state sees the QP as it was set up for it */
 	atomic_store_explicit(&ep->state, next, memory_order_release);
 	lock_acquire(&ep->post_lock);
-	ep_requests_bound_locked(ep);
+	ep_send_credits_update_locked(ep);
 	lock_release(&ep->post_lock);
 	return true;
 }
@@ -34,11 +35,11 @@ void ep_accepted_locked(struct dapl_ep *ep)
 	/* release: pairs with ep_takes_requests */
 	atomic_store_explicit(&ep->accepted, true, memory_order_release);
 	lock_acquire(&ep->post_lock);
-	ep_requests_bound_locked(ep);
+	ep_send_credits_update_locked(ep);
 	lock_release(&ep->post_lock);
 }
 
-static void detach(struct dapl_ep *ep)
+static void ep_detach(struct dapl_ep *ep)
 {
 	struct ep_config config = ep_config_of(ep);
 
@@ -49,24 +50,24 @@ static void detach(struct dapl_ep *ep)
 		obj_release(&ep->pz->obj);
 }
 
-/* Accepts a half-built one; nothing of the EP runs any more. */
+/* The EP may be half-built. No task or upcall of it runs any more. */
 void ep_dispose(struct dapl_ep *ep)
 {
 	ep_qp_destroy(ep);
-	detach(ep);
+	ep_detach(ep);
 	pthread_cond_destroy(&ep->idle);
 	pthread_mutex_destroy(&ep->lock);
 	obj_free(&ep->obj, OBJ_EP);
 }
 
-static void busy_begin_locked(struct dapl_ep *ep)
+void ep_busy_begin_locked(struct dapl_ep *ep)
 {
 	while (ep->busy || ep->leaving)
 		pthread_cond_wait(&ep->idle, &ep->lock);
 	ep->busy = true;
 }
 
-static void busy_end_locked(struct dapl_ep *ep)
+void ep_busy_end_locked(struct dapl_ep *ep)
 {
 	ep->busy = false;
 	pthread_cond_broadcast(&ep->idle);
@@ -102,9 +103,8 @@ static void forget_connection_locked(struct dapl_ep *ep)
 	}
 	ep->private_size = 0;
 	ep->was_up = false;
-	ep->last_wqe_due = false;
+	ep->notice_owed = false;
 	ep->pending_terminal = false;
-	ep->deadline = CLOCK_NEVER;
 }
 
 static struct ib_conn *conn_take_locked(struct dapl_ep *ep)
@@ -115,19 +115,19 @@ static struct ib_conn *conn_take_locked(struct dapl_ep *ep)
 	return conn;
 }
 
-/* Nobody but the caller acts on the EP after this; caller has made it busy. */
+/* After return no upcall, task or list acts on the EP, only the caller, which has made it busy. */
 static void ep_still(struct dapl_ep *ep, struct ib_conn *conn)
 {
 	ib_conn_destroy(conn);
-	ep_pending_remove(ep);
+	evd_ending_cancel(ep->connect_evd, ep);
 	ep_notice_cancel(ep);
 	ep_silence(ep);
 }
 
 /*
- * Back to UNCONNECTED with a new QP, by the event given. An ending whose event still waited for
- * room is told no more: the handle begins a new life. Caller has made the EP busy and took its
- * connection; it is idle on return.
+ * Returns the EP to UNCONNECTED with a new QP, by the transition of `event`. A terminal event that
+ * still waits for room is dropped. The caller has made the EP busy and detached its connection
+ * `conn`; on return the EP is not busy.
  */
 static DAT_RETURN ep_refresh(struct dapl_ep *ep, struct ib_conn *conn, enum ep_event event)
 {
@@ -136,18 +136,18 @@ static DAT_RETURN ep_refresh(struct dapl_ep *ep, struct ib_conn *conn, enum ep_e
 
 	ep_still(ep, conn);
 	status = ep->pz ? ep_qp_renew(ep, &parts) : DAT_SUCCESS;
-	/* once more: the old QP may have reported while it was flushed */
+	/* again: the old QP may have reported an error while it was flushed */
 	ep_silence(ep);
 
 	pthread_mutex_lock(&ep->lock);
 	if (status == DAT_SUCCESS) {
 		forget_connection_locked(ep);
-		atomic_store(&ep->reports, 0);
+		task_reopen(&ep->task);
 		ep_set_state_locked(ep, event);
 		if (parts.qp)
 			ep_qp_install_locked(ep, &parts);
 	}
-	busy_end_locked(ep);
+	ep_busy_end_locked(ep);
 	pthread_mutex_unlock(&ep->lock);
 	return status;
 }
@@ -161,10 +161,10 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 
 	if (!ep || !ep_lock(ep))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	busy_begin_locked(ep);
+	ep_busy_begin_locked(ep);
 	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
 	if (state != DAT_EP_STATE_DISCONNECTED) {
-		busy_end_locked(ep);
+		ep_busy_end_locked(ep);
 		ep_unlock(ep);
 		return state == DAT_EP_STATE_UNCONNECTED ? DAT_SUCCESS : ep_state_error(state);
 	}
@@ -176,13 +176,13 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 }
 
 /*
- * The QP may have been half way to a connection; a DISCONNECTED EP is what is left when there is
- * no other to be had.
+ * The QP may be partly connected, so it is replaced. If no new QP can be created the EP becomes
+ * DISCONNECTED.
  */
 void ep_accept_refused(struct dapl_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
-	busy_begin_locked(ep);
+	ep_busy_begin_locked(ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (ep_refresh(ep, NULL, EP_ACCEPT_REFUSED) == DAT_SUCCESS)
 		return;
@@ -192,8 +192,8 @@ void ep_accept_refused(struct dapl_ep *ep)
 }
 
 /*
- * A connection that is up hears of the end from the CM; one that is not is refused or given up by
- * ib_conn_destroy.
+ * A live connection is disconnected through the CM. For an attempt, ib_conn_destroy rejects or
+ * abandons it.
  */
 void ep_destroy(struct dapl_ep *ep)
 {
@@ -201,12 +201,12 @@ void ep_destroy(struct dapl_ep *ep)
 	DAT_EP_STATE state;
 
 	pthread_mutex_lock(&ep->lock);
-	busy_begin_locked(ep);
+	ep_busy_begin_locked(ep);
 	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
 	if (ep->conn &&
 	    (state == DAT_EP_STATE_CONNECTED || state == DAT_EP_STATE_DISCONNECT_PENDING))
 		ib_conn_disconnect(ep->conn, true);
-	ep->last_wqe_due = false;
+	ep->notice_owed = false;
 	attempt = ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	conn = conn_take_locked(ep);
 	pthread_mutex_unlock(&ep->lock);
@@ -236,7 +236,7 @@ DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
 	}
 	retired = obj_retire_in_use(&ep->obj);
 	ep_unlock(ep);
-	/* somebody else is freeing it */
+	/* another thread is freeing it */
 	if (!retired)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	obj_wait_unused(&ep->obj);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Endpoint attributes: the defaults, and what a device can satisfy. */
+/* Endpoint attributes: the defaults, the limits of a device, and the answers to queries. */
 #include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/ep.h"
+#include "dapl/udapl/provider.h"
 
 #define DEFAULT_DTOS  16
 #define DEFAULT_IOV   4
@@ -13,8 +14,8 @@ static DAT_COUNT least(DAT_COUNT wanted, uint32_t limit)
 }
 
 /*
- * Read depths of 4, where the specification recommends 0: consumers read over endpoints that they
- * made by default.
+ * Read depths of 4, where the specification recommends 0: consumers read over endpoints with
+ * default attributes.
  */
 void ep_attr_default(const struct dapl_ia *ia, const struct dapl_evd *recv,
 		     const struct dapl_evd *request, DAT_EP_ATTR *attr)
@@ -79,7 +80,7 @@ static bool request_flags_valid(DAT_COMPLETION_FLAGS flags)
 	       class == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
-/* A side without an EVD has no queue, one with an EVD has one. */
+/* A side has a queue exactly if it has an EVD. */
 static bool recv_side_valid(const struct ib_attr *device, const DAT_EP_ATTR *attr, bool recv)
 {
 	return within(attr->max_recv_dtos, device->max_wr) && recv == (attr->max_recv_dtos > 0) &&
@@ -109,8 +110,8 @@ static bool service_valid(const struct ib_attr *device, const DAT_EP_ATTR *attr)
 
 /*
  * With an SRQ the receive counts size nothing: max_recv_dtos is only stored, max_recv_iov is
- * ignored. Without one srq_soft_hw is ignored, which shipped consumers leave uninitialised. The service type and named attributes that nobody knows are the caller's, which
- * answers them with a type of their own.
+ * ignored. Without one, srq_soft_hw is ignored, because shipped consumers leave it uninitialised. The
+ * caller checks the service type and unknown named attributes, whose errors have another type.
  */
 bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request,
 		   bool srq)
@@ -132,7 +133,7 @@ bool ep_attr_valid(const struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool recv,
 	       list_valid(attr->ep_provider_specific_count, attr->ep_provider_specific);
 }
 
-/* UD is for devices that have it; no named attribute is known. */
+/* UD needs a device that has it; no named attribute is known. */
 bool ep_attr_supported(const struct dapl_ia *ia, const DAT_EP_ATTR *attr)
 {
 	return (!ep_attr_is_datagram(attr) || ia->attr->datagrams) &&
@@ -147,4 +148,105 @@ bool ep_attr_type_known(const DAT_EP_ATTR *attr)
 bool ep_attr_is_datagram(const DAT_EP_ATTR *attr)
 {
 	return (int)attr->service_type == (int)DAT_IB_SERVICE_TYPE_UD;
+}
+
+/* ---- queries ---- */
+
+DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct dapl_ep *ep = ep_from(handle);
+
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!param)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (mask & ~DAT_EP_FIELD_ALL)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!mask)
+		return DAT_SUCCESS;
+
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	*param = (DAT_EP_PARAM){
+		.ia_handle = ia_handle(ep->obj.ia),
+		.ep_state = atomic_load_explicit(&ep->state, memory_order_relaxed),
+		.comm = ep->comm,
+		.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->local,
+		.local_port_qual = ep->local_port,
+		.remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->remote,
+		.remote_port_qual = ep->remote_port,
+		.pz_handle = ep->pz,
+		.recv_evd_handle = ep->recv_evd,
+		.request_evd_handle = ep->request_evd,
+		.connect_evd_handle = ep->connect_evd,
+		.srq_handle = ep->srq,
+		.ep_attr = ep->attr,
+	};
+	ep_unlock(ep);
+	return DAT_SUCCESS;
+}
+
+/*
+ * Idle as the specification defines it: nothing of that side is outstanding, except buffers of an
+ * SRQ.
+ */
+DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
+			      DAT_BOOLEAN *request_idle)
+{
+	struct dapl_ep *ep = ep_from(handle);
+
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ep_drain(ep);
+	if (state)
+		*state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+	if (recv_idle)
+		*recv_idle = dto_ring_outstanding(&ep->recv) ? DAT_FALSE : DAT_TRUE;
+	if (request_idle)
+		*request_idle = dto_ring_outstanding(&ep->request) ? DAT_FALSE : DAT_TRUE;
+	ep_unlock(ep);
+	return DAT_SUCCESS;
+}
+
+/* No device reports how many buffers of an SRQ an EP holds. */
+DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *buffers, DAT_COUNT *span)
+{
+	struct dapl_ep *ep = ep_from(handle);
+	DAT_COUNT posted = DAT_VALUE_UNKNOWN;
+
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ep_lock(ep))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ep->srq) {
+		ep_drain(ep);
+		posted = (DAT_COUNT)dto_ring_outstanding(&ep->recv);
+	}
+	ep_unlock(ep);
+	if (buffers)
+		*buffers = posted;
+	if (span)
+		*span = posted;
+	return DAT_SUCCESS;
+}
+
+static bool is_watermark(DAT_COUNT value)
+{
+	return value >= 0 || value == DAT_WATERMARK_INFINITE;
+}
+
+/* No device counts per QP, so only the infinite watermark is valid. */
+DAT_RETURN dapl_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
+{
+	if (!ep_from(handle))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!is_watermark(soft))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!is_watermark(hard))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (soft != DAT_WATERMARK_INFINITE || hard != DAT_WATERMARK_INFINITE)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
+	return DAT_SUCCESS;
 }

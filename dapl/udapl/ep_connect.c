@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The active side: an attempt begun, by qualifier, like another endpoint, or by socket address. */
+/* The active side: dat_ep_connect, dat_ep_dup_connect and dat_ep_common_connect. */
 #include <pthread.h>
 #include <string.h>
 #include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/provider.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 #include "util/clock.h"
 
-/* What the three calls come to. */
+/* The arguments of the three calls in one form. */
 struct attempt {
-	struct sockaddr_storage remote; /* with the port */
+	struct sockaddr_storage remote; /* the address with the port */
 	DAT_CONN_QUAL qual;
 	DAT_COMM comm;
 	DAT_TIMEOUT timeout;
@@ -29,7 +29,7 @@ static bool is_unicast(const struct sockaddr_storage *address)
 	return !IN_MULTICAST(host) && host != INADDR_BROADCAST;
 }
 
-/* Old consumers leave the family unset, for which IPv4 was taken. */
+/* Old consumers leave the family unset and mean IPv4. */
 static DAT_RETURN remote_parse(const struct sockaddr *given, sa_family_t local_family,
 			       struct sockaddr_storage *remote)
 {
@@ -48,16 +48,18 @@ static DAT_RETURN remote_parse(const struct sockaddr *given, sa_family_t local_f
 	return DAT_SUCCESS;
 }
 
-/* Whatever port the consumer wrote into an address that comes with a qualifier. */
-static void set_port(struct sockaddr_storage *address, uint16_t port)
+/* The port of the qualifier replaces the one that the consumer wrote into the address. */
+static DAT_RETURN qual_apply(struct attempt *attempt)
 {
-	if (address->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)address)->sin_port = htons(port);
+	uint16_t port = ib_cm.qual_port(attempt->qual);
+
+	if (!port)
+		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	ib_cm.port_set(&attempt->remote, port);
+	return DAT_SUCCESS;
 }
 
-/* Size and pointer stand at neighbouring positions, whose subtypes are given. */
+/* `size_arg` and `data_arg` are the error subtypes of the two arguments. */
 static DAT_RETURN private_check(const struct dapl_ep *ep, DAT_COUNT size, const void *data,
 				DAT_RETURN_SUBTYPE size_arg, DAT_RETURN_SUBTYPE data_arg)
 {
@@ -77,17 +79,18 @@ bool ep_evds_live(const struct dapl_ep *ep)
 	       (!ep->request_evd || evd_from(ep->request_evd));
 }
 
-static uint8_t depth(DAT_COUNT wanted)
+static uint8_t ep_connect_depth(DAT_COUNT wanted)
 {
 	return wanted > UINT8_MAX ? UINT8_MAX : (uint8_t)wanted;
 }
 
-/* An SRQ does not feed an EP without a receive EVD: what is sent there breaks the connection. */
+/* An EP without a receive EVD does not use its SRQ: a message sent to it breaks the connection. */
 struct ib_conn_param ep_conn_param(const struct dapl_ep *ep, const void *data, DAT_COUNT size)
 {
 	return (struct ib_conn_param){
-		.responder_resources = depth(ep->attr.max_rdma_read_in),
-		.initiator_depth = depth(ep->attr.max_rdma_read_out),
+		.responder_resources = ep_connect_depth(ep->attr.max_rdma_read_in),
+		.initiator_depth = ep_connect_depth(ep->attr.max_rdma_read_out),
+		.reads = ep->attr.max_rdma_read_out > 0,
 		.never_receives = ep->srq && !ep->recv_evd,
 		.data = data,
 		.size = (uint32_t)size,
@@ -104,12 +107,19 @@ void ep_depths_agreed_locked(struct dapl_ep *ep, uint8_t in, uint8_t out)
 
 static DAT_RETURN start_check_locked(struct dapl_ep *ep)
 {
-	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+	DAT_EP_STATE state;
 
-	if (!ep->pz || !ep_evds_live(ep))
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-	if (state != DAT_EP_STATE_UNCONNECTED)
-		return ep_state_error(state);
+	for (;;) {
+		state = atomic_load_explicit(&ep->state, memory_order_relaxed);
+		if (!ep->pz || !ep_evds_live(ep))
+			return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
+		if (state != DAT_EP_STATE_UNCONNECTED)
+			return ep_state_error(state);
+		if (!ep->busy)
+			break;
+		/* A change of the EP is about to replace its QP. */
+		pthread_cond_wait(&ep->idle, &ep->lock);
+	}
 	return ep->qp ? DAT_SUCCESS : ep_qp_create_locked(ep);
 }
 
@@ -128,17 +138,17 @@ static DAT_RETURN start_locked(struct dapl_ep *ep, const struct attempt *attempt
 	ep_count_locked(ep, DCNT_EP_CONNECT, 1);
 	ia_count(ep->obj.ia, DCNT_IA_CM_REQ_TX);
 	ep->remote = attempt->remote;
-	ep->remote_port = address_port(&attempt->remote);
+	ep->remote_port = ib_cm.port_qual(ib_cm.port_get(&attempt->remote));
 	ep->qual = attempt->qual;
 	ep->comm = attempt->comm;
 	ep->private_size = 0;
-	ep_timer_arm_locked(ep, attempt->timeout == DAT_TIMEOUT_INFINITE
-					? CLOCK_NEVER
-					: clock_now() + attempt->timeout * NSEC_PER_USEC);
+	ep_deadline_set_locked(ep, attempt->timeout == DAT_TIMEOUT_INFINITE
+					   ? CLOCK_NEVER
+					   : clock_now() + attempt->timeout * NSEC_PER_USEC);
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN begin(struct dapl_ep *ep, const struct attempt *attempt)
+static DAT_RETURN ep_connect_begin(struct dapl_ep *ep, const struct attempt *attempt)
 {
 	DAT_RETURN status;
 
@@ -154,12 +164,12 @@ static DAT_RETURN begin(struct dapl_ep *ep, const struct attempt *attempt)
 }
 
 /*
- * Address and route, which a software device resolves at once, are read here, without waking the event
- * thread for each; what comes later is that thread's again. The EP's lock is not held: upcalls take it.
- * Not for datagrams: OFED's dtestx tells its peer where it is before it listens there, and a peer that is
- * faster waits for ever.
+ * A software device resolves address and route at once: the caller reads these CM events here, which
+ * saves a wake-up of the event thread for each; later events are read by the event thread. The EP's lock
+ * is not held, because upcalls acquire it. Not for datagrams: OFED's dtestx sends its peer its address
+ * before it listens there, and a peer that is faster waits for ever.
  */
-static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
+static DAT_RETURN ep_connect_start(struct dapl_ep *ep, const struct attempt *attempt)
 {
 	struct ib_device *device;
 	DAT_RETURN status;
@@ -169,17 +179,32 @@ static DAT_RETURN start(struct dapl_ep *ep, const struct attempt *attempt)
 	if (!obj_hold(&ep->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	device = ep->obj.ia->device;
-	/* it could give nothing back */
+	/* a cancelled thread could not release the CM channel */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	reads = !ep->datagrams && ib_cm_take(device) >= 0;
-	status = begin(ep, attempt);
+	reads = !ep->datagrams && ib_cm_acquire(device) >= 0;
+	status = ep_connect_begin(ep, attempt);
 	if (reads && status == DAT_SUCCESS)
 		ib_cm_read(device);
 	if (reads)
-		ib_cm_give(device);
+		ib_cm_release(device);
 	pthread_setcancelstate(cancel, NULL);
 	obj_release(&ep->obj);
 	return status;
+}
+
+/* What the connects to an address check first; `subtype` names the timeout. */
+static DAT_RETURN ep_connect_check(const struct dapl_ep *ep, const struct sockaddr *address,
+				   DAT_UINT32 subtype, struct attempt *attempt)
+{
+	if (!address)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!evd_from(ep->connect_evd))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+	if (!attempt->timeout)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, subtype);
+	return remote_parse(address, ep->local.ss_family, &attempt->remote);
 }
 
 DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL qual,
@@ -188,17 +213,8 @@ DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT
 {
 	struct attempt attempt = { .qual = qual, .timeout = timeout, .size = size, .data = data };
 	struct dapl_ep *ep = ep_from(handle);
-	DAT_RETURN status;
+	DAT_RETURN status = ep_connect_check(ep, address, DAT_INVALID_ARG4, &attempt);
 
-	if (!address)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (!ep)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!evd_from(ep->connect_evd))
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
-	if (!timeout)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	status = remote_parse(address, ep->local.ss_family, &attempt.remote);
 	if (status != DAT_SUCCESS)
 		return status;
 	if (!qual)
@@ -208,11 +224,11 @@ DAT_RETURN dapl_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address, DAT
 		return status;
 	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
-	set_port(&attempt.remote, qual_port(qual));
-	return start(ep, &attempt);
+	status = qual_apply(&attempt);
+	return status == DAT_SUCCESS ? ep_connect_start(ep, &attempt) : status;
 }
 
-/* Where `dup` leads. The one EP's lock is given back before the other's is taken. */
+/* Reads the peer's address from `dup`. Its lock is released before that of the other EP is acquired. */
 static DAT_RETURN dup_read(struct dapl_ep *dup, struct attempt *attempt)
 {
 	DAT_EP_STATE state;
@@ -244,7 +260,7 @@ DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		return status;
 	if (!evd_from(ep->connect_evd))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
-	/* An EP of another IA may be of another family. */
+	/* An EP of another IA may have an address of another family. */
 	status = remote_parse((const struct sockaddr *)&attempt.remote, ep->local.ss_family,
 			      &remote);
 	if (status == DAT_SUCCESS)
@@ -253,35 +269,26 @@ DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		return status;
 	if (qos != DAT_QOS_BEST_EFFORT)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
-	set_port(&attempt.remote, qual_port(attempt.qual));
-	return start(ep, &attempt);
+	status = qual_apply(&attempt);
+	return status == DAT_SUCCESS ? ep_connect_start(ep, &attempt) : status;
 }
 
-/* The address says it all: its port is the peer's, and stands for the qualifier in what follows. */
+/* The address has the peer's port, from which the connection qualifier is derived. */
 DAT_RETURN dapl_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR address,
 				  DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data)
 {
 	struct attempt attempt = { .timeout = timeout, .size = size, .data = data };
 	struct dapl_ep *ep = ep_from(handle);
-	DAT_RETURN status;
+	DAT_RETURN status = ep_connect_check(ep, address, DAT_INVALID_ARG3, &attempt);
 
-	if (!address)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (!ep)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!evd_from(ep->connect_evd))
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
-	if (!timeout)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	status = remote_parse(address, ep->local.ss_family, &attempt.remote);
 	if (status != DAT_SUCCESS)
 		return status;
-	attempt.qual = address_port(&attempt.remote);
-	if (!attempt.qual)
+	attempt.qual = ib_cm.port_qual(ib_cm.port_get(&attempt.remote));
+	if (!ib_cm.port_get(&attempt.remote))
 		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
 	status = private_check(ep, size, data, DAT_INVALID_ARG4, DAT_INVALID_ARG5);
 	if (status != DAT_SUCCESS)
 		return status;
 	attempt.comm = (DAT_COMM){ .domain = attempt.remote.ss_family, .type = SOCK_STREAM };
-	return start(ep, &attempt);
+	return ep_connect_start(ep, &attempt);
 }

@@ -2,8 +2,8 @@
 /* Creation of endpoints, with and without an SRQ: one path, two orders of checks. */
 #include <string.h>
 #include "dapl/udapl/ep.h"
+#include "dapl/udapl/lock_rank.h"
 #include "dapl/udapl/provider.h"
-#include "util/clock.h"
 
 struct ep_parts {
 	struct dapl_ia *ia;
@@ -38,8 +38,8 @@ static DAT_RETURN parts_find(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE 
 	return DAT_SUCCESS;
 }
 
-/* The EP takes its parts over together, so that its destructor knows what to give back. */
-static bool attach(struct dapl_ep *ep, const struct ep_parts *parts)
+/* The EP takes over all its parts together, so that its destructor knows what to release. */
+static bool ep_create_attach(struct dapl_ep *ep, const struct ep_parts *parts)
 {
 	struct ep_config config = { .pz = ep->pz,
 				    .recv_evd = parts->recv,
@@ -56,7 +56,7 @@ static bool attach(struct dapl_ep *ep, const struct ep_parts *parts)
 	return joined;
 }
 
-/* NULL attributes: the defaults. */
+/* NULL attributes stand for the defaults. */
 static void attr_take(struct dapl_ep *ep, const struct ep_parts *parts, const DAT_EP_ATTR *attr)
 {
 	if (attr)
@@ -67,7 +67,7 @@ static void attr_take(struct dapl_ep *ep, const struct ep_parts *parts, const DA
 	ep->default_depths = !attr;
 	ep->read_in = ep->attr.max_rdma_read_in;
 	ep->read_out = ep->attr.max_rdma_read_out;
-	/* counts of lists that are not kept */
+	/* the counts belong to lists that are not kept */
 	ep->attr.ep_transport_specific = NULL;
 	ep->attr.ep_provider_specific = NULL;
 	if (ep->srq)
@@ -90,10 +90,12 @@ static DAT_RETURN ep_build(const struct ep_parts *parts, const DAT_EP_ATTR *attr
 			srq_detach(parts->srq);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
+	lock_init(&new->post_lock, RANK_EP_POST);
+	lock_init(&new->recv_lock, RANK_EP_RECV);
 	pthread_mutex_init(&new->lock, NULL);
 	pthread_cond_init(&new->idle, NULL);
 	TAILQ_INIT(&new->peers);
-	new->deadline = CLOCK_NEVER;
+	task_init(&new->task, parts->ia->device, ep_task_run);
 	new->srq = parts->srq;
 	new->longest = parts->ia->attr->max_message < UINT32_MAX
 			       ? (uint32_t)parts->ia->attr->max_message
@@ -104,7 +106,7 @@ static DAT_RETURN ep_build(const struct ep_parts *parts, const DAT_EP_ATTR *attr
 		new->pz = parts->pz;
 	if (parts->pz && !new->pz)
 		status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-	else if (!attach(new, parts))
+	else if (!ep_create_attach(new, parts))
 		status = DAT_ERROR(DAT_INVALID_PARAMETER, 0);
 	else if (new->pz)
 		status = ep_qp_create_locked(new);
@@ -157,7 +159,7 @@ DAT_RETURN ep_create_tentative(struct dapl_ia *ia, struct dapl_ep **ep)
 	return ep_build(&(struct ep_parts){ .ia = ia }, NULL, ep);
 }
 
-/* The SRQ is held from its check on, so that it stays what was checked. */
+/* The SRQ is held from its check on, so that it is not freed after the check. */
 static DAT_RETURN srq_find(DAT_SRQ_HANDLE handle, struct ep_parts *parts)
 {
 	struct dapl_srq *srq = srq_from(handle);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_disconnect: asked by the consumer, done by the event thread, in bounded time. */
-#include "dapl/udapl/ep.h"
+/* dat_ep_disconnect: the call starts it, and the event thread completes it in bounded time. */
+#include "dapl/udapl/ep_post.h"
 #include "dapl/udapl/provider.h"
 #include "util/clock.h"
 
@@ -8,46 +8,33 @@
 #define GRACEFUL_WAIT (5 * NSEC_PER_SEC)    /* for requests to complete */
 #define GRACEFUL_LOOK (1 * NSEC_PER_MSEC)
 
-/* Flushes, and tells the peer; the end comes with its answer or without it. */
+/* Flushes, and sends a disconnect request. The connection ends with the peer's answer or at the deadline. */
 void ep_cut_locked(struct dapl_ep *ep)
 {
-	ep->cut = true;
+	ep->dreq_sent = true;
 	if (ep->qp)
 		ib_qp_error(ep->qp);
 	ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_TX);
 	ib_conn_disconnect(ep->conn, true);
-	ep_timer_arm_locked(ep, clock_now() + PEER_WAIT);
+	ep_deadline_set_locked(ep, clock_now() + PEER_WAIT);
 }
 
 /*
- * Suppressed requests give their slots back with the next signalled one; behind the last of them
- * goes an internal one. It writes nothing, so no key is looked at. With the queue full the next
- * look tries again.
+ * The completion of a signalled request retires the slots of the suppressed ones before it, so an
+ * internal signalled request is posted behind the last of them. It is a write of length 0, whose key
+ * is not checked. If the queue is full the next poll tries again.
  */
 static void mark_locked(struct dapl_ep *ep)
 {
-	static const DAT_RMR_TRIPLET nowhere;
-	struct dto_ring *ring = &ep->request;
-	uint32_t posted, index;
+	struct ep_request marker = {
+		.work = { .op = IB_OP_WRITE, .flags = IB_POST_SIGNALED },
+		.slot = { .operation = DTO_MARKER, .kind = DTO_SILENT },
+	};
 
-	if (ep->marked)
+	if (ep->marker_posted)
 		return;
 	lock_acquire(&ep->post_lock);
-	posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
-	index = posted & ring->mask;
-	if (dto_ring_outstanding(ring) < ring->depth) {
-		ring->slots[index] =
-			(struct dto_slot){ .operation = DTO_MARKER, .special = DTO_SILENT };
-		if (ib_post_send(ep->qp, IB_OP_WRITE | IB_POST_SIGNALED,
-				 dto_id(DTO_REQUEST, &ep->obj, index), NULL, 0,
-				 &nowhere) == DAT_SUCCESS) {
-			ring->signalled = posted;
-			/* release: whoever counts what is outstanding sees the slot */
-			atomic_store_explicit(&ring->posted, posted + 1, memory_order_release);
-			ep->marked = true;
-			ep_requests_bound_locked(ep);
-		}
-	}
+	ep->marker_posted = ep_request_post_locked(ep, &marker, NULL) == DAT_SUCCESS;
 	lock_release(&ep->post_lock);
 }
 
@@ -64,33 +51,33 @@ static bool requests_done_locked(struct dapl_ep *ep)
 
 struct ib_conn *ep_disconnect_step_locked(struct dapl_ep *ep)
 {
-	if (ep->cut)
+	if (ep->dreq_sent)
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	if (clock_now() >= ep->give_up || requests_done_locked(ep))
 		ep_cut_locked(ep);
 	else
-		ep_timer_arm_locked(ep, clock_now() + GRACEFUL_LOOK);
+		ep_deadline_set_locked(ep, clock_now() + GRACEFUL_LOOK);
 	return NULL;
 }
 
 static void begin_locked(struct dapl_ep *ep, bool graceful)
 {
 	ep_set_state_locked(ep, EP_DISCONNECT);
-	ep->cut = false;
-	ep->marked = false;
+	ep->dreq_sent = false;
+	ep->marker_posted = false;
 	ep->give_up = clock_now() + GRACEFUL_WAIT;
 	if (graceful)
-		ep_timer_arm_locked(ep, 0);
+		ep_deadline_set_locked(ep, 0);
 	else
 		ep_cut_locked(ep);
 }
 
-/* The end is told by the event thread, like every end of a connection. */
+/* The event thread posts the terminal event, as for every connection. */
 static void hasten_locked(struct dapl_ep *ep)
 {
-	if (!ep->cut)
+	if (!ep->dreq_sent)
 		ep_cut_locked(ep);
-	ep_timer_arm_locked(ep, 0);
+	ep_deadline_set_locked(ep, 0);
 }
 
 DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)

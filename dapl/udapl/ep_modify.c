@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_modify: all of what is asked, or none of it. */
+/* dat_ep_modify: makes all requested changes or none. */
 #include <stddef.h>
 #include <string.h>
 #include "dapl/udapl/ep.h"
@@ -8,7 +8,7 @@
 #define EVDS                                                              \
 	(DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | \
 	 DAT_EP_FIELD_CONNECT_EVD_HANDLE)
-/* The attributes that are for an UNCONNECTED EP alone. */
+/* The attributes that can be changed only while the EP is UNCONNECTED. */
 #define NAMED                                                                                     \
 	(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR | \
 	 DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
@@ -57,7 +57,10 @@ static DAT_EP_PARAM_MASK open_in(DAT_EP_STATE state)
 	}
 }
 
-/* A receive completes as was agreed on when it was posted, so its flags stay until then. */
+/*
+ * A posted receive completes by the flags that were valid at its post, so they do not change before
+ * that.
+ */
 static DAT_RETURN state_check_locked(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 				     const DAT_EP_PARAM *param)
 {
@@ -107,7 +110,7 @@ static void attr_merge(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const D
 		attr->max_recv_iov = ep->attr.max_recv_iov;
 }
 
-/* The values that are asked for together with those that stay. */
+/* Merges the requested values with those that stay. */
 static DAT_RETURN config_make(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 			      const DAT_EP_PARAM *param, struct ep_config *config)
 {
@@ -115,7 +118,7 @@ static DAT_RETURN config_make(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	if (!handles_take(ep, mask, param, config))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	attr_merge(ep, mask, param, &config->attr);
-	/* what it is made for it stays */
+	/* the service type stays */
 	if (ep_attr_type_known(&config->attr) && config->attr.service_type != ep->attr.service_type)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!ep_attr_type_known(&config->attr) ||
@@ -124,7 +127,7 @@ static DAT_RETURN config_make(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!ep_attr_supported(ep->obj.ia, &config->attr))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
-	/* empty lists that are not kept */
+	/* the lists are not kept */
 	config->attr.ep_transport_specific = NULL;
 	config->attr.ep_provider_specific = NULL;
 	ep_attr_complete(ep->obj.ia, ep->srq, &config->attr);
@@ -152,8 +155,8 @@ static bool needs_qp(const struct dapl_ep *ep, const struct ep_config *config)
 }
 
 /*
- * The EP's reference may be the last on an EVD that it leaves, while flushed receives still go to
- * it, or while it may have to come back.
+ * Holds the EVDs during the change: the EP's reference may be the last one on an EVD that it leaves,
+ * while flushed receives still go to that EVD, or the change may have to be undone.
  */
 struct held {
 	struct dapl_evd *evds[3];
@@ -181,66 +184,114 @@ static void evds_release(const struct held *held)
 			obj_release(&held->evds[i]->obj);
 }
 
-/* Everything that can fail comes before the first thing that is seen of it. */
-static DAT_RETURN change_locked(struct dapl_ep *ep, const struct ep_config *before,
-				const struct ep_config *config, struct ib_qp **old)
-{
-	bool rebuild = needs_qp(ep, config);
+struct change {
+	struct ep_config before, config;
+	struct held held;
+	bool rebuild; /* `parts` has the new QP, `old` is the old one */
 	struct ep_qp_parts parts;
-	DAT_RETURN status;
+	struct ib_qp *old;
+};
 
-	if (!ep_streams_move_locked(ep, before, config))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (!rebuild) {
-		ep_config_set_locked(ep, config);
-		return DAT_SUCCESS;
-	}
-	status = ep_qp_prepare(ep, config, &parts);
-	if (status == DAT_SUCCESS)
-		*old = ep_qp_swap_locked(ep, config, &parts);
-	else
-		ep_streams_move_locked(ep, config, before);
+/* All steps that can fail precede the first visible change. */
+static DAT_RETURN streams_and_qp_locked(struct dapl_ep *ep, struct change *change)
+{
+	DAT_RETURN status = DAT_SUCCESS;
+	bool moved;
+
+	pthread_mutex_lock(&ep_streams_lock);
+	moved = ep_streams_move_locked(ep, &change->before, &change->config);
+	if (!moved)
+		status = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	else if (change->rebuild)
+		status = ep_qp_prepare(ep, &change->config, &change->parts);
+	if (moved && status != DAT_SUCCESS)
+		ep_streams_move_locked(ep, &change->config, &change->before);
+	pthread_mutex_unlock(&ep_streams_lock);
 	return status;
 }
 
-static DAT_RETURN modify_locked(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
-				const DAT_EP_PARAM *param, struct ib_qp **old)
+static DAT_RETURN change_begin_locked(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
+				      const DAT_EP_PARAM *param, struct change *change)
 {
-	struct ep_config before = ep_config_of(ep), config;
+	struct ep_config *config = &change->config;
 	DAT_RETURN status = state_check_locked(ep, mask, param);
-	struct held held;
 
+	change->before = ep_config_of(ep);
 	if (status == DAT_SUCCESS)
-		status = config_make(ep, mask, param, &config);
+		status = config_make(ep, mask, param, config);
 	if (status != DAT_SUCCESS)
 		return status;
-	if (config.pz && !obj_hold(&config.pz->obj))
+	if (config->pz && !obj_hold(&config->pz->obj))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	held = evds_hold(&before);
-	pthread_mutex_lock(&ep_streams_lock);
-	status = change_locked(ep, &before, &config, old);
-	pthread_mutex_unlock(&ep_streams_lock);
-	evds_release(&held);
+	change->held = evds_hold(&change->before);
+	change->rebuild = needs_qp(ep, config);
+	status = streams_and_qp_locked(ep, change);
 	if (status != DAT_SUCCESS) {
-		if (config.pz)
-			obj_release(&config.pz->obj);
-		return status;
+		evds_release(&change->held);
+		if (config->pz)
+			obj_release(&config->pz->obj);
+	} else if (change->rebuild) {
+		change->old = ep_qp_take_locked(ep);
+	} else {
+		ep_config_set_locked(ep, config);
 	}
-	if (before.pz)
-		obj_release(&before.pz->obj);
-	if (mask & DEPTHS)
-		ep->default_depths = false;
-	return DAT_SUCCESS;
+	return status;
 }
 
 /*
- * With the IA's lock, under which others follow an EP to its EVDs. In the states that allow a
- * change no connection waits for the EP's lock.
+ * Acquires the locks under which other threads follow the EP to its EVDs and read its attributes.
  */
+static void locks_take(struct dapl_ep *ep)
+{
+	pthread_mutex_lock(&ep->obj.ia->lock);
+	pthread_mutex_lock(&ep->lock);
+}
+
+static void locks_give(struct dapl_ep *ep)
+{
+	pthread_mutex_unlock(&ep->lock);
+	pthread_mutex_unlock(&ep->obj.ia->lock);
+}
+
+static void change_end(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, struct change *change)
+{
+	if (change->old)
+		ep_qp_flush(ep, change->old);
+	locks_take(ep);
+	if (change->rebuild)
+		ep_qp_swap_locked(ep, change->old, &change->config, &change->parts);
+	if (mask & DEPTHS)
+		ep->default_depths = false;
+	locks_give(ep);
+	ib_qp_destroy(change->old);
+	evds_release(&change->held);
+	if (change->before.pz)
+		obj_release(&change->before.pz->obj);
+}
+
+/* No lock is held while the old QP is flushed, which may take a second. */
+static DAT_RETURN modify(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+{
+	struct change change = { .rebuild = false };
+	DAT_RETURN status;
+
+	pthread_mutex_lock(&ep->lock);
+	ep_busy_begin_locked(ep);
+	pthread_mutex_unlock(&ep->lock);
+	locks_take(ep);
+	status = change_begin_locked(ep, mask, param, &change);
+	locks_give(ep);
+	if (status == DAT_SUCCESS)
+		change_end(ep, mask, &change);
+	pthread_mutex_lock(&ep->lock);
+	ep_busy_end_locked(ep);
+	pthread_mutex_unlock(&ep->lock);
+	return status;
+}
+
 DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
 	struct dapl_ep *ep = ep_from(handle);
-	struct ib_qp *old = NULL;
 	DAT_RETURN status;
 
 	if (!ep)
@@ -252,12 +303,7 @@ DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 
 	if (!obj_hold(&ep->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	pthread_mutex_lock(&ep->obj.ia->lock);
-	pthread_mutex_lock(&ep->lock);
-	status = modify_locked(ep, mask, param, &old);
-	pthread_mutex_unlock(&ep->lock);
-	pthread_mutex_unlock(&ep->obj.ia->lock);
-	ib_qp_destroy(old);
+	status = modify(ep, mask, param);
 	obj_release(&ep->obj);
 	return status;
 }

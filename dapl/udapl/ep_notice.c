@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Last-WQE notices of SRQ endpoints: one per connection, in the order of the terminal events. */
-#include <stddef.h>
 #include "dapl/udapl/ep.h"
 #include "util/clock.h"
 
 /*
- * Consumers pair the notices with the terminal events by position, so a notice waits for those
- * before it.
+ * Consumers pair the notices with the terminal events by position, so a notice waits for those before it, and the first
+ * one also for room in the async EVD. The task of the IA posts them.
  *
- * Not each device says that a QP in error gave its last buffer back (rdma_rxe does not). The first
- * time it has a second to; when that went by in vain, later QPs get only the time that a flush
- * takes, until the device does say it.
+ * Some devices (rdma_rxe) do not report that a QP in error returned its last buffer. The first QP waits
+ * one second for the report. If there is none, later QPs wait only as long as a flush takes, until the
+ * device does report one.
  */
 #define NOTICE_WAIT (1 * NSEC_PER_SEC)
 #define SILENT_WAIT (100 * NSEC_PER_MSEC)
@@ -22,66 +21,61 @@ uint64_t ep_last_wqe_deadline(const struct dapl_ep *ep)
 	return ep->error_since + (silent ? SILENT_WAIT : NOTICE_WAIT);
 }
 
-/* Order: after EP locks, before that of the async EVD. */
-static pthread_mutex_t notices_lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, dapl_ep) notices = TAILQ_HEAD_INITIALIZER(notices);
-
 void ep_notice_queue_locked(struct dapl_ep *ep)
 {
-	if (!ep->last_wqe_due)
+	struct dapl_ia *ia = ep->obj.ia;
+
+	if (!ep->notice_owed)
 		return;
-	ep->last_wqe_due = false;
-	pthread_mutex_lock(&notices_lock);
-	ep->last_wqe_queued = true;
-	TAILQ_INSERT_TAIL(&notices, ep, notice);
-	pthread_mutex_unlock(&notices_lock);
-	/* For the device that never says it. */
-	ep_timer_arm_locked(ep, ep_last_wqe_deadline(ep));
+	pthread_mutex_lock(&ia->notices_lock);
+	ep->notice_queued = true;
+	TAILQ_INSERT_TAIL(&ia->notices, ep, entry);
+	pthread_mutex_unlock(&ia->notices_lock);
+	task_post(&ia->task, IA_DUE_NOTICES);
 }
 
-static bool was_said(const struct dapl_ep *ep)
+static bool was_reported(const struct dapl_ep *ep)
 {
-	return atomic_load_explicit(&ep->reports, memory_order_relaxed) & EP_REPORT_LAST_WQE;
+	return task_mask(&ep->task) & EP_FACT_LAST_WQE;
 }
 
-/* The device said it, or had its time to. */
-static bool is_ready(const struct dapl_ep *ep)
+static void unlist_locked(struct dapl_ia *ia, struct dapl_ep *ep)
 {
-	return was_said(ep) || clock_now() >= ep_last_wqe_deadline(ep);
+	TAILQ_REMOVE(&ia->notices, ep, entry);
+	ep->notice_queued = false;
 }
 
-static struct dapl_ep *first_of(const struct dapl_ia *ia)
+void ep_notices_post(struct dapl_ia *ia)
 {
 	struct dapl_ep *ep;
 
-	TAILQ_FOREACH(ep, &notices, notice)
-		if (ep->obj.ia == ia)
+	pthread_mutex_lock(&ia->notices_lock);
+	while ((ep = TAILQ_FIRST(&ia->notices))) {
+		bool reported = was_reported(ep);
+
+		if (!reported && clock_now() < ep_last_wqe_deadline(ep)) {
+			task_at_locked(&ia->task, ep_last_wqe_deadline(ep));
 			break;
-	return ep;
-}
-
-void ep_notice_run(struct dapl_ia *ia)
-{
-	struct dapl_ep *ep;
-
-	pthread_mutex_lock(&notices_lock);
-	while ((ep = first_of(ia)) && is_ready(ep)) {
-		TAILQ_REMOVE(&notices, ep, notice);
-		ep->last_wqe_queued = false;
-		atomic_store_explicit(&ia->last_wqe_silent, !was_said(ep), memory_order_relaxed);
-		async_post_last_wqe(ep);
+		}
+		if (!async_post_last_wqe(ep))
+			break;
+		atomic_store_explicit(&ia->last_wqe_silent, !reported, memory_order_relaxed);
+		unlist_locked(ia, ep);
 	}
-	pthread_mutex_unlock(&notices_lock);
+	pthread_mutex_unlock(&ia->notices_lock);
 }
 
-/* Caller has made the EP busy: it does not come back into the list. */
+/* The caller has made the EP busy: it is not listed again. */
 void ep_notice_cancel(struct dapl_ep *ep)
 {
-	pthread_mutex_lock(&notices_lock);
-	if (ep->last_wqe_queued)
-		TAILQ_REMOVE(&notices, ep, notice);
-	ep->last_wqe_queued = false;
-	pthread_mutex_unlock(&notices_lock);
-	async_cancel_last_wqe(ep);
-	ep_notice_run(ep->obj.ia);
+	struct dapl_ia *ia = ep->obj.ia;
+	bool queued;
+
+	pthread_mutex_lock(&ia->notices_lock);
+	queued = ep->notice_queued;
+	if (queued)
+		unlist_locked(ia, ep);
+	pthread_mutex_unlock(&ia->notices_lock);
+	if (queued) /* the next one may be the first now */
+		task_post(&ia->task, IA_DUE_NOTICES);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What all posts of an endpoint share: flags, room, the slot; and the way of the uncommon ones. */
+/* The post path of an endpoint: credits, slots, the device. The fast and the slow path share all of it. */
 #ifndef DAPL_EP_POST_H
 #define DAPL_EP_POST_H
 
@@ -9,12 +9,12 @@
 	((unsigned)DAT_COMPLETION_SUPPRESS_FLAG | (unsigned)DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 	 (unsigned)DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
-/* What the entries have in common is compiled into each of them, for its own constants. */
-#define PART	    static inline __attribute__((always_inline))
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
+/* Inlined into each entry, so that the compiler folds the entry's constants. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define likely(x)     __builtin_expect(!!(x), 1)
+#define unlikely(x)   __builtin_expect(!!(x), 0)
 
-/* UNSIGNALLED is for endpoints that announced it, for that side, at their creation. */
+/* UNSIGNALLED is valid only if the EP's attributes have it for that side (`attr`). */
 static inline bool flags_valid(DAT_COMPLETION_FLAGS flags, unsigned always,
 			       DAT_COMPLETION_FLAGS attr)
 {
@@ -22,218 +22,225 @@ static inline bool flags_valid(DAT_COMPLETION_FLAGS flags, unsigned always,
 }
 
 /*
- * Nearly every post has one segment and no flag, or at most the one that suppresses a request, finds its
- * lock free and room in a queue that may be posted to. It goes the plain way (ep_post.c), which looks at
- * just that, in whatever order, and does nothing when something else is the case. Then the post goes
- * the other way (ep_post_other.c): all checks one after the other, as DAT orders them, and whatever
- * they allow.
+ * Nearly every post has one segment and no flag (or only the one that suppresses a request's
+ * completion), finds its lock free, and finds credits in a queue that may be posted to. The fast path
+ * (ep_post.c) checks just that, in any order, and has no effect if a check fails. The slow path
+ * (ep_post_slow.c) then makes all checks in the order that DAT defines, and handles every post.
  *
- * What of it is constant between two events is put into one number, `plain_depth` of the ring: from
- * state and QP, how many the plain way may leave outstanding, or 0. Whoever changes one of them, or
- * posts by the other way, has ep_requests_bound_locked find it anew.
+ * `fast_depth` of the ring summarises what does not change from post to post: the number of WRs that
+ * the fast path may leave outstanding, or 0, as the EP's state and QP have it. A thread that changes
+ * the state or the QP, or posts on the slow path, recomputes it with ep_send_credits_update_locked or
+ * ep_recv_credits_update_locked.
  */
-PART bool is_plain(DAT_COUNT count, const DAT_LMR_TRIPLET *segments, DAT_COMPLETION_FLAGS flags)
+ALWAYS_INLINE bool post_is_fast(DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
+				DAT_COMPLETION_FLAGS flags)
 {
 	return !(((unsigned)count ^ 1u) | (unsigned)flags) && segments;
 }
 
-/* The other one: a request that makes no completion. */
-PART bool is_plain_silent(DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
-			  DAT_COMPLETION_FLAGS flags)
+/* The other case of the fast path: a request with a suppressed completion. */
+ALWAYS_INLINE bool post_is_fast_silent(DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
+				       DAT_COMPLETION_FLAGS flags)
 {
-	return is_plain(count, segments,
-			(DAT_COMPLETION_FLAGS)((unsigned)flags ^ DAT_COMPLETION_SUPPRESS_FLAG));
+	return post_is_fast(count, segments,
+			    (DAT_COMPLETION_FLAGS)((unsigned)flags ^ DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
-/* No more the plain way. What the other side retired is looked at when the room seen last is used up. */
-PART bool is_bound(struct dto_ring *ring, uint32_t posted)
+/* True if the fast path is out of credits. Reloads `retired` only when the cached credits are used up. */
+ALWAYS_INLINE bool credits_exhausted(struct dto_ring *ring, uint32_t posted)
 {
 	uint32_t outstanding;
 
-	if (likely((int32_t)(posted - ring->plain_until) < 0))
+	if (likely((int32_t)(posted - ring->fast_until) < 0))
 		return false;
 	/* acquire: a slot seen retired may be written again */
 	outstanding = posted - atomic_load_explicit(&ring->retired, memory_order_acquire);
-	if (unlikely(outstanding >= ring->plain_depth))
+	if (unlikely(outstanding >= ring->fast_depth))
 		return true;
-	ring->plain_until = posted + ring->plain_depth - outstanding;
+	ring->fast_until = posted + ring->fast_depth - outstanding;
 	return false;
 }
 
-DAT_RETURN ep_post_send_other(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
-			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN ep_post_rdma_other(struct dapl_ep *ep, unsigned op, DAT_COUNT count,
-			      const DAT_LMR_TRIPLET *segments, DAT_DTO_COOKIE cookie,
-			      const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN ep_post_recv_other(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
-			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN ep_post_send_slow(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN ep_post_rdma_slow(struct dapl_ep *ep, unsigned op, DAT_COUNT count,
+			     const DAT_LMR_TRIPLET *segments, DAT_DTO_COOKIE cookie,
+			     const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN ep_post_recv_slow(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_TRIPLET *segments,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
-PART uint8_t operation_of(unsigned op)
+/*
+ * A post makes three steps, under the post lock of its side: it fills and publishes a slot, passes the work request to
+ * the device, and withdraws the slot if the device refuses. The slot comes first, because another thread may convert
+ * the completion before the device's function returns.
+ */
+ALWAYS_INLINE uint64_t slot_publish(struct dto_ring *ring, uint32_t posted, struct dto_slot slot)
 {
-	return op == IB_OP_SEND	   ? DAT_DTO_SEND
-	       : op == IB_OP_WRITE ? DAT_DTO_RDMA_WRITE
-				   : DAT_DTO_RDMA_READ;
+	uint32_t index = posted & ring->mask;
+	struct dto_slot *to = &ring->slots[index];
+
+	/* Member by member: gcc would put the constant ones and the length together in a register first. */
+	to->cookie = slot.cookie;
+	to->operation = slot.operation;
+	to->flags = slot.flags;
+	to->kind = slot.kind;
+	to->unused = 0;
+	to->length = slot.length;
+	/*
+	 * release: pairs with dto_complete; the way through the peer that orders the two is not this
+	 * process's own
+	 */
+	atomic_store_explicit(&ring->posted, posted + 1, memory_order_release);
+	return ring->base | index;
 }
 
-PART uint32_t room_of(const struct dto_ring *ring, uint32_t posted)
+static inline uint32_t slot_withdraw(struct dto_ring *ring)
 {
-	/* acquire: a slot seen retired may be written again */
-	return ring->depth - (posted - atomic_load_explicit(&ring->retired, memory_order_acquire));
-}
+	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed) - 1;
 
-PART bool is_full(const struct dto_ring *ring, uint32_t posted)
-{
-	/* acquire: as in room_of */
-	return posted - atomic_load_explicit(&ring->retired, memory_order_acquire) >= ring->depth;
-}
-
-/* The peer's program takes notice of these. */
-PART bool is_message(unsigned op)
-{
-	return op == IB_OP_SEND || op == IB_OP_SEND_INV || op == IB_OP_WRITE_IMM;
+	atomic_store_explicit(&ring->posted, posted, memory_order_relaxed);
+	return posted;
 }
 
 /*
- * Every other half of a queue of suppressed requests ends in a signalled one, so that slots come
- * back though the consumer never sees a completion.
+ * A run of suppressed requests has a signalled one at each half of the queue's depth: its completion
+ * retires the slots, although the consumer gets no event.
  */
-PART bool request_is_silent(const struct dto_ring *ring, uint32_t posted,
-			    DAT_COMPLETION_FLAGS flags)
+ALWAYS_INLINE bool request_is_silent(const struct dto_ring *ring, uint32_t posted, unsigned flags)
 {
 	return flags & DAT_COMPLETION_SUPPRESS_FLAG &&
 	       posted - ring->signalled < (ring->depth + 1) / 2;
 }
 
-PART unsigned request_flags(const struct dto_ring *ring, uint32_t posted, unsigned op,
-			    DAT_COMPLETION_FLAGS flags)
+/* Counts a request, or with `sign` -1 takes it back. Internal requests and binds are not counted. */
+ALWAYS_INLINE void request_count_locked(struct dapl_ep *ep, struct dto_slot slot, uint64_t sign)
 {
-	return (request_is_silent(ring, posted, flags) ? 0 : IB_POST_SIGNALED) |
-	       (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG && is_message(op) ? IB_POST_SOLICITED
-									     : 0) |
-	       (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG ? IB_POST_FENCE : 0);
+	DAT_EP_COUNTERS which;
+
+	switch (slot.operation) {
+	case DAT_DTO_SEND: which = DCNT_EP_POST_SEND; break;
+	case DAT_DTO_RDMA_WRITE: which = DCNT_EP_POST_WRITE; break;
+	case DAT_IB_DTO_RDMA_WRITE_IMMED: which = DCNT_EP_POST_WRITE_IMM; break;
+	case DAT_DTO_RDMA_READ: which = DCNT_EP_POST_READ; break;
+	case DAT_IB_DTO_SEND_UD: which = DCNT_EP_POST_SEND_UD; break;
+	case DAT_IB_DTO_CMP_SWAP: ep_count_locked(ep, DCNT_EP_POST_CMP_SWAP, sign); return;
+	case DAT_IB_DTO_FETCH_ADD: ep_count_locked(ep, DCNT_EP_POST_FETCH_ADD, sign); return;
+	default: return;
+	}
+	ep_count_locked(ep, which, sign);
+	ep_count_locked(ep, which + 1, sign * slot.length); /* the counter of the data follows */
 }
+
+/* The device refused the request that was published last. Returns the status of the post. */
+DAT_RETURN ep_request_undo_locked(struct dapl_ep *ep, int error);
 
 /*
- * Fills the slot of the next request and says with which flags it goes to the device. Caller holds
- * the post lock and has seen room.
+ * Posts a request for which there is a credit. `work` is complete but for its id, and signalled; the request may yet be
+ * posted without a completion. A bind has its window in `bind`.
  */
-PART unsigned request_begin(struct dto_ring *ring, uint32_t posted, unsigned op, uint8_t operation,
-			    uint64_t length, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-	struct dto_slot *slot = &ring->slots[posted & ring->mask];
-	unsigned ib = IB_POST_SIGNALED;
-
-	slot->cookie = cookie;
-	slot->length = (uint32_t)length;
-	slot->operation = operation;
-	slot->flags = slot->unused = 0;
-	slot->special = 0;
-	if (unlikely(flags)) {
-		slot->flags = (uint8_t)flags;
-		slot->special = flags & DAT_COMPLETION_SUPPRESS_FLAG ? DTO_SILENT : 0;
-		ib = request_flags(ring, posted, op, flags);
-	}
-	if (ib & IB_POST_SIGNALED)
-		ring->signalled = posted;
-	return ib;
-}
-
-/* What the device said of it. */
-PART DAT_RETURN request_end(struct dapl_ep *ep, uint32_t posted, DAT_RETURN status)
+ALWAYS_INLINE DAT_RETURN request_post_locked(struct dapl_ep *ep, uint32_t posted,
+					     struct dto_slot slot, struct ib_send_work *work,
+					     struct ib_bind *bind)
 {
 	struct dto_ring *ring = &ep->request;
+	int error;
 
-	if (unlikely(status != DAT_SUCCESS)) {
-		ring->signalled = posted - ring->depth; /* the next one will be */
-		return status;
-	}
-	/* release: whoever counts what is outstanding sees the slot */
-	atomic_store_explicit(&ring->posted, posted + 1, memory_order_release);
-	ep_requests_bound_locked(ep);
-	return DAT_SUCCESS;
+	if (request_is_silent(ring, posted, slot.flags))
+		work->flags &= ~IB_POST_SIGNALED;
+	else
+		ring->signalled = posted;
+	work->wr_id = slot_publish(ring, posted, slot);
+	work->next = NULL;
+	request_count_locked(ep, slot, 1);
+	error = bind ? ib_post_bind(ep->qp, work, bind) : ib_post_send_work(&ep->posts, work);
+	return likely(!error) ? DAT_SUCCESS : ep_request_undo_locked(ep, error);
 }
 
-/* `requests` and their bytes. A send that invalidates is a send; binds are not counted. */
-PART void request_count_locked(struct dapl_ep *ep, unsigned op, uint64_t requests, uint64_t length)
+ALWAYS_INLINE void recv_count_locked(struct dapl_ep *ep, uint64_t sign, uint64_t length)
 {
-	switch (op) {
-	case IB_OP_SEND:
-	case IB_OP_SEND_INV:
-		ep_count_locked(ep, DCNT_EP_POST_SEND, requests);
-		ep_count_locked(ep, DCNT_EP_POST_SEND_DATA, length);
-		break;
-	case IB_OP_WRITE:
-		ep_count_locked(ep, DCNT_EP_POST_WRITE, requests);
-		ep_count_locked(ep, DCNT_EP_POST_WRITE_DATA, length);
-		break;
-	case IB_OP_WRITE_IMM:
-		ep_count_locked(ep, DCNT_EP_POST_WRITE_IMM, requests);
-		ep_count_locked(ep, DCNT_EP_POST_WRITE_IMM_DATA, length);
-		break;
-	case IB_OP_READ:
-		ep_count_locked(ep, DCNT_EP_POST_READ, requests);
-		ep_count_locked(ep, DCNT_EP_POST_READ_DATA, length);
-		break;
-	case IB_OP_SWAP: ep_count_locked(ep, DCNT_EP_POST_CMP_SWAP, requests); break;
-	case IB_OP_ADD: ep_count_locked(ep, DCNT_EP_POST_FETCH_ADD, requests); break;
-	}
+	ep_count_locked(ep, DCNT_EP_POST_RECV, sign);
+	ep_count_locked(ep, DCNT_EP_POST_RECV_DATA, sign * length);
 }
 
-/*
- * The queue has not that much room. When its oldest request was suppressed the consumer has no
- * completion to reap for it: completions that lie in the CQ are taken now, and with them the slots
- * come back. Caller holds the post lock.
- */
-bool request_make_room_locked(struct dapl_ep *ep, uint32_t posted, uint32_t wanted);
+DAT_RETURN ep_recv_undo_locked(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segments, int count,
+			       int error);
 
-/* A queue pair, and room for that many requests. Caller holds the post lock. */
-PART DAT_RETURN request_room_locked(struct dapl_ep *ep, uint32_t posted, uint32_t wanted)
+/* The same for a receive of `length` bytes. */
+ALWAYS_INLINE DAT_RETURN recv_post_locked(struct dapl_ep *ep, uint32_t posted, struct dto_slot slot,
+					  struct ib_recv_work *work, uint64_t length)
 {
-	if (!ep->qp)
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-	if (room_of(&ep->request, posted) < wanted && !request_make_room_locked(ep, posted, wanted))
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	int error;
+
+	work->wr_id = slot_publish(&ep->recv, posted, slot);
+	work->next = NULL;
+	recv_count_locked(ep, 1, length);
+	error = ib_post_recv_work(&ep->posts, work);
+	if (likely(!error))
+		return DAT_SUCCESS;
+	return ep_recv_undo_locked(ep, work->segments, work->count, error);
+}
+
+/* ---- the slow path ---- */
+
+/* The list of every post: its length is parameter 2, its address parameter 3. A negative count is a large one. */
+static inline DAT_RETURN list_check(unsigned count, const DAT_LMR_TRIPLET *segments, DAT_COUNT most)
+{
+	if (count > (unsigned)most)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (count && !segments)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	return DAT_SUCCESS;
 }
 
 /* E(INVALID_STATE, ...) unless requests may be posted. */
 static inline DAT_RETURN request_state(struct dapl_ep *ep)
 {
-	/* acquire: the QP of that state is seen with it */
+	/* acquire: pairs with the store in ep_set_state_locked; the QP of that state is seen */
 	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
 
 	return ep_takes_requests(ep, state) ? DAT_SUCCESS : ep_state_error(state);
 }
 
 /*
- * What the consumer is told when the device does not take a request: between the check of the state
- * and the post the EP may have got a QP that takes none yet.
+ * The status of a post that the device refused: between the check of the state and the post, the EP
+ * may have got a new QP that does not accept requests yet.
  */
-DAT_RETURN request_not_taken(struct dapl_ep *ep, DAT_RETURN status);
+static inline DAT_RETURN request_not_taken(struct dapl_ep *ep, DAT_RETURN status)
+{
+	DAT_RETURN state = request_state(ep);
 
-/*
- * A request of one of the uncommon kinds, its arguments checked. `post` hands it to the device:
- * `request` is the operation with its flags.
- */
-struct ep_work {
-	unsigned op;	   /* IB_OP_* */
-	uint8_t operation; /* of its event */
-	uint8_t special;   /* DTO_EXTENDED, or nothing */
-	const DAT_LMR_TRIPLET *segments;
-	unsigned count;
-	const DAT_RMR_TRIPLET *remote;
-	DAT_DTO_COOKIE cookie;
-	DAT_COMPLETION_FLAGS flags;
-	uint64_t operand, swap;	   /* of an atomic */
-	uint32_t word;		   /* immediate data, the key to invalidate, or a QP number */
-	struct dapl_ud_peer *peer; /* of a datagram */
-	DAT_RETURN(*post)
-	(struct ib_qp *qp, unsigned request, uint64_t wr_id, const struct ep_work *work);
+	return state == DAT_SUCCESS ? status : state;
+}
+
+/* A request that has no fast path. */
+struct ep_request {
+	struct ib_send_work work;  /* without id and flags */
+	struct dto_slot slot;	   /* without length */
+	struct dapl_ud_peer *peer; /* of a datagram, to its QP `qp_num` */
+	uint32_t qp_num;
 };
 
-/* Length, state, room, and the request; `segments` is the subtype of a list that is too long. */
-DAT_RETURN ep_work_post(struct dapl_ep *ep, const struct ep_work *work, DAT_UINT32 segments);
-DAT_RETURN ep_work_post_word(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-			     const struct ep_work *work);
+/*
+ * Checks length, state and credits of a request with otherwise checked arguments, and posts it. `subtype` names the
+ * parameter that has the segments.
+ */
+DAT_RETURN ep_request_post(struct dapl_ep *ep, struct ep_request *request, DAT_UINT32 subtype);
+/* Checks list, remote segment and flags of an RDMA request; `subtype` names the flags. Then as ep_request_post. */
+DAT_RETURN ep_rdma_post(struct dapl_ep *ep, struct ep_request *request,
+			const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags,
+			DAT_UINT32 subtype);
+
+/*
+ * Acquires the post lock, to post `wanted` requests. If fewer credits are left, and the oldest request was suppressed,
+ * the consumer has no completion to reap for it: the CQ is drained first, which retires the slots of completed requests.
+ */
+void ep_request_lock(struct dapl_ep *ep, uint32_t wanted);
+/* Checks that the EP has a QP and `wanted` credits. The caller holds the post lock. */
+DAT_RETURN ep_request_room_locked(struct dapl_ep *ep, uint32_t wanted);
+/* Checks for room, and posts. `request` is complete but for its id; `bind` is the window of a bind, else NULL. */
+DAT_RETURN ep_request_post_locked(struct dapl_ep *ep, struct ep_request *request,
+				  struct ib_bind *bind);
+/* The flags of the device for those of DAT (FLAGS_REQUEST). */
+unsigned ep_request_flags(unsigned op, unsigned flags);
 
 #endif

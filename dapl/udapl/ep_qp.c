@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The QP of an endpoint: made from its attributes, emptied into the EVDs, replaced, destroyed. */
+/* The QP of an endpoint: created from its attributes, drained into the EVDs, replaced, destroyed. */
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -25,7 +25,7 @@ struct ep_config ep_config_of(const struct dapl_ep *ep)
 				   .attr = ep->attr };
 }
 
-/* Posts may read it now; the queues that they find have the EP's lock in between. */
+/* Posts may read this now; the EP's lock orders it before the queues that they find. */
 static void attr_set_locked(struct dapl_ep *ep, const DAT_EP_ATTR *attr)
 {
 	enum { WORDS = sizeof(*attr) / sizeof(uint32_t) };
@@ -95,7 +95,7 @@ void ep_inline_end(struct dapl_ia *ia)
 	pthread_mutex_unlock(&ia->lock);
 }
 
-/* A query shows what the device gave, and the full queue is that of the query. */
+/* A query returns the sizes that the device granted, and the queue is full at that size. */
 static void caps_store(struct dapl_ep *ep, const struct ib_qp_caps *caps)
 {
 	ep->caps.send_wr = caps->send_wr;
@@ -123,8 +123,8 @@ static DAT_RETURN side_cq(struct dapl_ia *ia, struct dapl_evd *evd, struct ib_cq
 }
 
 /*
- * Without a receive EVD a QP is not joined to the SRQ either: a buffer that it took would never
- * come back, since nobody reads the CQ that stands in for the EVD.
+ * A QP of an EP without a receive EVD is not attached to the SRQ: a buffer that it took would be lost,
+ * because no thread polls the CQ that replaces the EVD's.
  */
 static DAT_RETURN qp_make(struct dapl_ep *ep, const struct ep_config *config,
 			  struct ib_qp_caps *caps, struct ib_qp **qp)
@@ -164,6 +164,7 @@ void ep_qp_discard(struct dapl_ep *ep, struct ep_qp_parts *parts)
 {
 	dto_ring_free(&parts->request, NULL);
 	dto_ring_free(&parts->recv, NULL);
+	rmr_flights_end(&parts->flights);
 	if (parts->qp)
 		qp_unmake(ep, parts->qp);
 	parts->qp = NULL;
@@ -184,6 +185,8 @@ DAT_RETURN ep_qp_prepare(struct dapl_ep *ep, const struct ep_config *config,
 				       config->request_evd ? parts->caps.send_wr : 0);
 	if (status == DAT_SUCCESS)
 		status = dto_ring_init(&parts->recv, recv ? parts->caps.recv_wr : 0);
+	if (status == DAT_SUCCESS)
+		status = rmr_flights_init(&parts->flights, &parts->request);
 	if (status != DAT_SUCCESS)
 		ep_qp_discard(ep, parts);
 	return status;
@@ -201,12 +204,14 @@ static void post_locks_give(struct dapl_ep *ep)
 	lock_release(&ep->post_lock);
 }
 
-/* The EP has no QP and no rings before. */
+/* The EP has had no QP and no rings before. */
 static void parts_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts)
 {
 	post_locks_take(ep);
 	ep->request = parts->request;
 	ep->recv = parts->recv;
+	ep->flights = parts->flights;
+	atomic_store(&ep->flights_watched, 0);
 	dto_ring_name(&ep->request, DTO_REQUEST, &ep->obj);
 	dto_ring_name(&ep->recv, DTO_RECV, &ep->obj);
 	if (parts->qp) {
@@ -214,8 +219,8 @@ static void parts_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *p
 		ep->posts = ib_qp_posts(parts->qp);
 	}
 	ep->qp = parts->qp;
-	ep_requests_bound_locked(ep);
-	ep_recvs_bound_locked(ep);
+	ep_send_credits_update_locked(ep);
+	ep_recv_credits_update_locked(ep);
 	post_locks_give(ep);
 	if (ep->qp)
 		log_at(LOG_TRACE, "ep %p: qp 0x%x, %u requests, %u receives, %u bytes inline",
@@ -234,7 +239,7 @@ DAT_RETURN ep_qp_create_locked(struct dapl_ep *ep)
 	return status;
 }
 
-/* Nothing more is posted to the QP, which is returned. */
+/* Detaches the QP, so that nothing more is posted to it, and returns it. */
 static struct ib_qp *qp_take(struct dapl_ep *ep)
 {
 	struct ib_qp *qp;
@@ -242,19 +247,24 @@ static struct ib_qp *qp_take(struct dapl_ep *ep)
 	post_locks_take(ep);
 	qp = ep->qp;
 	ep->qp = NULL;
-	ep_requests_bound_locked(ep);
-	ep_recvs_bound_locked(ep);
+	ep_send_credits_update_locked(ep);
+	ep_recv_credits_update_locked(ep);
 	post_locks_give(ep);
 	return qp;
 }
 
-/* A post that comes now finds no QP, and looks at the ring for it. */
+/* A concurrent post reads the ring before it finds that there is no QP, so the post locks are held. */
 static void rings_free(struct dapl_ep *ep)
 {
+	struct rmr_flights flights;
+
 	post_locks_take(ep);
+	flights = ep->flights;
+	ep->flights = (struct rmr_flights){ .list = NULL };
 	dto_ring_free(&ep->request, ep->request_evd);
 	dto_ring_free(&ep->recv, ep->recv_evd);
 	post_locks_give(ep);
+	rmr_flights_end(&flights);
 }
 
 bool ep_drain(struct dapl_ep *ep)
@@ -266,10 +276,7 @@ bool ep_drain(struct dapl_ep *ep)
 	return empty;
 }
 
-/*
- * Completions of the QP that are still to come belong to nobody: those of SRQ buffers only give
- * the buffer's slot back.
- */
+/* The QP's later completions make no event. */
 static void qp_hide(struct dapl_ep *ep, struct ib_qp *qp)
 {
 	qp_table_clear(ep->obj.ia, ib_qp_num(qp));
@@ -282,15 +289,14 @@ static void qp_hide(struct dapl_ep *ep, struct ib_qp *qp)
 }
 
 /*
- * The device says when a QP in error has given the last buffer of the SRQ back; not each device
- * does (rxe), so the wait has an end.
+ * A device reports when a QP in error has returned the last buffer of the SRQ; some devices (rxe) do
+ * not, so the wait has a deadline.
  */
 static bool holds_buffers(struct dapl_ep *ep)
 {
 	return ep->srq && ep->recv_evd && ep->was_up &&
-	       /* acquire: what the device completed before it said so is found in the CQ */
-	       !(atomic_load_explicit(&ep->reports, memory_order_acquire) & EP_REPORT_LAST_WQE) &&
-	       clock_now() < ep_last_wqe_deadline(ep);
+	       /* acquire: completions from before the device's report are found in the CQ */
+	       !(task_mask(&ep->task) & EP_FACT_LAST_WQE) && clock_now() < ep_last_wqe_deadline(ep);
 }
 
 static bool flushed(struct dapl_ep *ep)
@@ -300,8 +306,8 @@ static bool flushed(struct dapl_ep *ep)
 }
 
 /*
- * Until all that the QP held is in the EVDs, which may be full, or for about a second after it
- * went to error.
+ * Waits until all that the QP held is in the EVDs, which may be full, or for about a second after
+ * it went to error.
  */
 static void qp_flush(struct dapl_ep *ep, struct ib_qp *qp, bool (*done)(struct dapl_ep *ep))
 {
@@ -339,17 +345,23 @@ void ep_qp_destroy(struct dapl_ep *ep)
 	struct ib_qp *qp = qp_take(ep);
 
 	if (qp) {
-		qp_hide(ep, qp);
+		/*
+		 * The consumer gets the buffers of an SRQ that the QP has used back only by their
+		 * events; buffers that the device still holds are dropped with the QP.
+		 */
 		if (holds_buffers(ep))
 			qp_flush(ep, qp, gave_buffers_back);
+		else if (ep->srq && ep->recv_evd)
+			evd_drain(ep->recv_evd);
+		qp_hide(ep, qp);
 		ib_qp_destroy(qp);
 	}
 	rings_free(ep);
 }
 
 /*
- * The new QP is made before the old one goes, so that it has another number: the peer's CM may
- * still know the old one as stale. A device that has no QP to spare gets its old one back first.
+ * The new QP is created before the old one is destroyed, so that it has another number: the peer's CM
+ * may still treat the old number as stale. If the device has no spare QP, the old one is destroyed first.
  */
 DAT_RETURN ep_qp_renew(struct dapl_ep *ep, struct ep_qp_parts *parts)
 {
@@ -372,17 +384,26 @@ void ep_qp_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts)
 	parts_install_locked(ep, parts);
 }
 
-struct ib_qp *ep_qp_swap_locked(struct dapl_ep *ep, const struct ep_config *config,
-				const struct ep_qp_parts *parts)
+struct ib_qp *ep_qp_take_locked(struct dapl_ep *ep)
 {
-	struct ib_qp *old = qp_take(ep);
+	return qp_take(ep);
+}
 
-	if (old) {
-		qp_flush(ep, old, flushed);
+void ep_qp_flush(struct dapl_ep *ep, struct ib_qp *old)
+{
+	qp_flush(ep, old, flushed);
+}
+
+void ep_qp_swap_locked(struct dapl_ep *ep, struct ib_qp *old, const struct ep_config *config,
+		       const struct ep_qp_parts *parts)
+{
+	if (old)
 		qp_hide(ep, old);
-	}
 	rings_free(ep);
 	ep_config_set_locked(ep, config);
 	parts_install_locked(ep, parts);
-	return old;
+	/* The EP failed during the change: later posts are flushed. */
+	if (ep->qp &&
+	    atomic_load_explicit(&ep->state, memory_order_relaxed) == DAT_EP_STATE_DISCONNECTED)
+		ib_qp_error(ep->qp);
 }

@@ -3,7 +3,7 @@
 #include "dapl/udapl/ep.h"
 #include "dapl/udapl/provider.h"
 
-/* DAT 2.0, endpoint state diagram. What is not listed cannot happen. */
+/* DAT 2.0, endpoint state diagram. A pair that is not listed has no transition. */
 static const struct {
 	DAT_EP_STATE now;
 	enum ep_event event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The streams of an endpoint on its EVDs: joined, left, and moved all together or not at all. */
+/* The streams of an endpoint on its EVDs: attached, detached and moved, all or none. */
 #include "dapl/udapl/ep.h"
 
 pthread_mutex_t ep_streams_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,7 +38,7 @@ static void leave(const struct stream *stream)
 	evd_detach(stream->evd, stream->kind, stream->flags);
 }
 
-/* From the first on; those that joined leave when one cannot. */
+/* Attaches the streams in order; if one cannot be attached, those before it are detached. */
 static bool join_all(const struct stream *streams, size_t count)
 {
 	size_t i;
@@ -77,8 +77,8 @@ static bool same(const struct stream *a, const struct stream *b)
 }
 
 /*
- * Streams that stay as they are keep their place; the others leave before any joins, since they
- * may change their flags together. The EVDs left behind are held meanwhile by the caller.
+ * Unchanged streams stay attached. All others are detached before any is attached, because their
+ * flags may change together. The caller holds the EVDs that are left during the move.
  */
 bool ep_streams_move_locked(const struct dapl_ep *ep, const struct ep_config *from,
 			    const struct ep_config *to)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Peers of a datagram endpoint: resolved or accepted, told of, freed. */
+/* Peers of a datagram endpoint: resolved, accepted, announced and freed. */
 #include <string.h>
 #include "dapl/udapl/ep_ud.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 #include "util/log.h"
 
 /* ---- a peer ---- */
@@ -54,8 +54,8 @@ void ud_event_extend(DAT_EVENT *event, DAT_IB_EXT_TYPE type, struct dapl_ud_peer
 	data->context.as_ptr = peer;
 }
 
-static bool tell_locked(struct dapl_ep *ep, DAT_IB_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
-			struct dapl_ud_peer *peer, const unsigned char *data, uint32_t size)
+static bool ep_ud_tell_locked(struct dapl_ep *ep, DAT_IB_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
+			      struct dapl_ud_peer *peer, const unsigned char *data, uint32_t size)
 {
 	DAT_EVENT event = {
 		.event_number = (DAT_EVENT_NUMBER)number,
@@ -73,12 +73,15 @@ static bool tell_locked(struct dapl_ep *ep, DAT_IB_EVENT_NUMBER number, DAT_IB_E
 	return false;
 }
 
-/* With its address, from here on the consumer's. False: nothing was told, and nothing is left. */
-static bool announce_locked(struct dapl_ud_peer *peer, DAT_IB_EXT_TYPE type)
+/*
+ * Reports the peer with its address, which then belongs to the consumer. Returns false if there was
+ * no room; the peer is then freed.
+ */
+static bool ep_ud_announce_locked(struct dapl_ud_peer *peer, DAT_IB_EXT_TYPE type)
 {
 	obj_publish(&peer->obj, OBJ_UD_PEER);
-	if (tell_locked(peer->ep, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, peer,
-			peer->private_data, peer->private_size)) {
+	if (ep_ud_tell_locked(peer->ep, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, peer,
+			      peer->private_data, peer->private_size)) {
 		ia_count(peer->obj.ia, DCNT_IA_CM_AH_RESOLVED);
 		return true;
 	}
@@ -118,25 +121,24 @@ DAT_RETURN ud_resolve_locked(struct dapl_ep *ep, const struct sockaddr_storage *
 	return DAT_SUCCESS;
 }
 
-/* What a consumer refused with comes behind the header that says that it was one (cr.c). */
+/* A consumer's reject data follows a header that marks it as a consumer's (cr.c). */
 static void refused_locked(struct dapl_ep *ep, enum ib_conn_event how, const void *data,
 			   uint32_t size)
 {
 	const unsigned char *bytes = data;
-	bool by_peer = how == IB_CONN_REJECTED_BY_PEER && size >= CR_REJECT_HEADER &&
-		       bytes[0] == DAT_VERSION_MAJOR;
+	bool by_peer = how == IB_CONN_REJECTED_BY_PEER && ep_reject_is_consumers(data, size);
 
 	ia_count(ep->obj.ia, by_peer ? DCNT_IA_CM_USER_REJ_RX : DCNT_IA_CM_ERR_REJ_RX);
-	ep->private_size = by_peer ? size - CR_REJECT_HEADER : 0;
+	ep->private_size = by_peer ? size - ib_cm.reject_header : 0;
 	if (ep->private_size > EP_PRIVATE_DATA_MAX)
 		ep->private_size = EP_PRIVATE_DATA_MAX;
 	if (ep->private_size)
-		memcpy(ep->private_data, bytes + CR_REJECT_HEADER, ep->private_size);
-	tell_locked(ep, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, NULL,
-		    ep->private_data, ep->private_size);
+		memcpy(ep->private_data, bytes + ib_cm.reject_header, ep->private_size);
+	ep_ud_tell_locked(ep, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, NULL,
+			  ep->private_data, ep->private_size);
 }
 
-/* True: it stays. */
+/* Returns true if the peer stays. */
 static bool resolved_locked(struct dapl_ud_peer *peer, struct ib_conn *conn,
 			    enum ib_conn_event event, const void *data, uint32_t size)
 {
@@ -148,10 +150,11 @@ static bool resolved_locked(struct dapl_ud_peer *peer, struct ib_conn *conn,
 	}
 	if (event == IB_CONN_ESTABLISHED && address_make(peer, conn) == DAT_SUCCESS) {
 		peer_keep_data(peer, data, size);
-		return announce_locked(peer, DAT_IB_UD_REMOTE_AH);
+		return ep_ud_announce_locked(peer, DAT_IB_UD_REMOTE_AH);
 	}
 	ia_count(ep->obj.ia, DCNT_IA_CM_ERR);
-	tell_locked(ep, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL, NULL, 0);
+	ep_ud_tell_locked(ep, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL, NULL,
+			  0);
 	return false;
 }
 
@@ -163,7 +166,7 @@ void ud_resolved_upcall(void *owner, struct ib_conn *conn, enum ib_conn_event ev
 	struct ib_conn *over = NULL;
 
 	pthread_mutex_lock(&ep->lock);
-	/* otherwise the EP is being freed, and waits for this to return */
+	/* otherwise the EP is being freed, and waits for this upcall to return */
 	if (peer->conn == conn && !resolved_locked(peer, conn, event, data, size)) {
 		over = conn;
 		peer->conn = NULL;
@@ -175,8 +178,8 @@ void ud_resolved_upcall(void *owner, struct ib_conn *conn, enum ib_conn_event ev
 
 /* ---- the passive side ---- */
 
-static DAT_RETURN answer(struct dapl_ud_peer *peer, struct dapl_cr *cr, const void *data,
-			 uint32_t size)
+static DAT_RETURN ep_ud_answer(struct dapl_ud_peer *peer, struct dapl_cr *cr, const void *data,
+			       uint32_t size)
 {
 	struct ib_conn_param param = { .data = data, .size = size };
 	DAT_RETURN status = address_make(peer, cr->conn);
@@ -187,8 +190,7 @@ static DAT_RETURN answer(struct dapl_ud_peer *peer, struct dapl_cr *cr, const vo
 }
 
 /*
- * A requester who has gone meanwhile is no error of the call: an event tells of it, as for a
- * connection.
+ * If the requester has given up, the call succeeds and an event reports it, as for a connection.
  */
 DAT_RETURN ud_accept_locked(struct dapl_ep *ep, struct dapl_cr *cr, const void *data, uint32_t size)
 {
@@ -202,9 +204,9 @@ DAT_RETURN ud_accept_locked(struct dapl_ep *ep, struct dapl_cr *cr, const void *
 	peer = peer_new_locked(ep, &cr->remote);
 	if (!peer)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	status = answer(peer, cr, data, size);
+	status = ep_ud_answer(peer, cr, data, size);
 	peer_keep_data(peer, cr->param.private_data, (uint32_t)cr->param.private_data_size);
-	if (status == DAT_SUCCESS && announce_locked(peer, DAT_IB_UD_PASSIVE_REMOTE_AH)) {
+	if (status == DAT_SUCCESS && ep_ud_announce_locked(peer, DAT_IB_UD_PASSIVE_REMOTE_AH)) {
 		peer->conn = cr->conn;
 		cr->conn = NULL;
 		ia_count(ep->obj.ia, DCNT_IA_CM_AH_REQ_RX);
@@ -214,7 +216,8 @@ DAT_RETURN ud_accept_locked(struct dapl_ep *ep, struct dapl_cr *cr, const void *
 	peer_free_locked(peer);
 	if (DAT_GET_TYPE(status) != DAT_INVALID_STATE)
 		return status;
-	tell_locked(ep, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL, NULL, 0);
+	ep_ud_tell_locked(ep, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL, NULL,
+			  0);
 	return DAT_SUCCESS;
 }
 
@@ -236,7 +239,7 @@ DAT_RETURN ud_cm_free(struct dapl_ep *ep, struct dapl_ud_peer *peer)
 	return conn ? DAT_SUCCESS : DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 }
 
-/* Who is just posting with the address has it under his post lock; each was free once after this. */
+/* Posters use the address handle under their post locks: after each was acquired once, none uses it any more. */
 static void posts_pass(struct dapl_ia *ia)
 {
 	struct obj *obj;
@@ -291,6 +294,6 @@ void ud_peers_free(struct dapl_ep *ep)
 		if (ah)
 			posts_pass(ep->obj.ia); /* other EPs of the PZ may be posting with it */
 		ib_ah_destroy(ah);
-		ib_conn_destroy(conn); /* after it no upcall has the peer, which goes next time */
+		ib_conn_destroy(conn); /* after this no upcall uses the peer, so it can be freed */
 	}
 }

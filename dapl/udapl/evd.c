@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The event dispatcher: creation, query, end, and the calls that need no sleep. */
+/* The event dispatcher: creation, query, free, and the calls that do not block. */
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/dto.h"
 #include "dapl/udapl/evd.h"
+#include "dapl/udapl/lock_rank.h"
 #include "dapl/udapl/provider.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -17,8 +18,8 @@
 #define FLAGS_KNOWN   (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | DAT_IB_EVD_EXTENSION_FLAG)
 
 /*
- * Consumers size EVDs tightly; a CQ that overflows is lost for good, so it gets some room of its
- * own.
+ * Consumers size EVDs tightly, and a CQ that overflows cannot be recovered, so each CQ has at least
+ * this many entries.
  */
 #define CQ_ENTRIES_LEAST 64
 
@@ -38,7 +39,7 @@ static DAT_RETURN evd_build(struct dapl_evd *evd)
 			return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 		evd->completions_max = (uint32_t)ib_cq_entries(evd->cq);
 	}
-	/* One more for the overflow event of an async EVD. */
+	/* One more entry holds the overflow event of an async EVD. */
 	while (size < (uint32_t)evd->qlen + evd->completions_max + 1)
 		size <<= 1;
 	evd->ring = calloc(size, sizeof(*evd->ring));
@@ -56,6 +57,7 @@ DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 
 	if (!new)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	lock_init(&new->lock, RANK_EVD);
 	new->qlen = qlen;
 	new->flags = flags;
 	new->enabled = true;
@@ -63,6 +65,8 @@ DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 	new->policy = (DAT_EV_WAIT_POLICY)ia_setting(ia, SET_WAIT_POLICY);
 	new->last_ring = &dto_no_ring;
 	new->channel = -1;
+	TAILQ_INIT(&new->endings);
+	task_init(&new->task, ia->device, evd_task_run);
 	evd_disarmed_locked(new);
 	if (!(flags & (unsigned)FLAGS_WITH_CQ))
 		new->state = EVD_NO_CQ;
@@ -84,12 +88,12 @@ static bool has_waiter(struct dapl_evd *evd)
 	bool waiter;
 
 	lock_acquire(&evd->lock);
-	waiter = evd->state & EVD_WAITED;
+	waiter = evd->state & (EVD_WAITED | EVD_READING);
 	lock_release(&evd->lock);
 	return waiter;
 }
 
-/* The waiter sees `dying` and leaves; it raises `left` under the lock. */
+/* Waits until the waiter has left: it sees EVD_DYING, and raises `left` under the lock. */
 static void wait_out(struct dapl_evd *evd)
 {
 	struct pollfd fd = { .fd = wakefd_get(&evd->left), .events = POLLIN };
@@ -103,19 +107,21 @@ static void wait_out(struct dapl_evd *evd)
 	}
 }
 
-/* Accepts a half-built one. When the device keeps the CQ the EVD is as before. */
+/* Ends an EVD, which may be half-built. If the device refuses to destroy the CQ, the EVD is unchanged. */
 static DAT_RETURN evd_end(struct dapl_evd *evd)
 {
 	struct ib_cq *cq;
+	unsigned due;
 	int fd;
 
 	lock_acquire(&evd->lock);
 	evd->state |= EVD_DYING;
+	evd_endings_wake_locked(evd);
 	lock_release(&evd->lock);
 	wait_out(evd);
 	evd_pause_cno(evd);
 
-	/* Who still has the handle finds neither events nor a CQ to look for some. */
+	/* A thread that still uses the handle finds neither events nor a CQ to poll. */
 	lock_acquire(&evd->lock);
 	if (evd->ring)
 		evd_discard_locked(evd);
@@ -131,6 +137,10 @@ static DAT_RETURN evd_end(struct dapl_evd *evd)
 		evd_resume_cno(evd);
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 	}
+	/* Work that is still due runs here, so that its async events are not lost. */
+	due = task_end(&evd->task);
+	if (due)
+		evd_task_run(&evd->task, due);
 	evd_leave_cno(evd);
 	free(evd->ring);
 	evd->ring = NULL;
@@ -142,24 +152,29 @@ static DAT_RETURN evd_end(struct dapl_evd *evd)
 	return DAT_SUCCESS;
 }
 
-void evd_destroy(struct dapl_evd *evd)
+/*
+ * Endpoints of another IA may still post their connection events to the EVD, and threads may be about to post: these
+ * events are dropped. Poll sets may still poll it, and find nothing.
+ */
+static void evd_leave(struct dapl_evd *evd)
 {
 	bool referred;
 
-	if (evd_end(evd) != DAT_SUCCESS)
-		log_at(LOG_ERROR, "evd %p: its CQ is left to the device", (void *)evd);
 	obj_hide(&evd->obj, OBJ_EVD);
-	/*
-	 * Endpoints of another IA may send their connection events here: what they post is
-	 * dropped. Its poll sets may ask it: it has nothing.
-	 */
 	lock_acquire(&evd->lock);
-	referred = evd->dto_streams || evd->other_streams || evd->sets;
+	referred = evd_is_referred_locked(evd);
 	evd->state |= EVD_DYING;
 	evd->zombie = referred;
 	lock_release(&evd->lock);
 	if (!referred)
 		obj_free(&evd->obj, OBJ_EVD);
+}
+
+void evd_destroy(struct dapl_evd *evd)
+{
+	if (evd_end(evd) != DAT_SUCCESS)
+		log_at(LOG_ERROR, "evd %p: the device refuses to destroy its CQ", (void *)evd);
+	evd_leave(evd);
 }
 
 DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno_handle,
@@ -244,7 +259,7 @@ DAT_RETURN dapl_evd_free(DAT_EVD_HANDLE handle)
 		obj_unretire(&evd->obj);
 		return status;
 	}
-	obj_free(&evd->obj, OBJ_EVD);
+	evd_leave(evd);
 	return DAT_SUCCESS;
 }
 

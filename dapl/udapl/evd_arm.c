@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Arming. Every waiter polls, arms, polls again and blocks; this file has the second step, for threads that
+ * Arms EVDs. Every waiter polls, arms, polls again and blocks; this file implements arm, for threads that
  * block inside DAT and for the descriptor of an EVD.
  *
- * A device publishes a completion first and tests then whether the CQ is armed. So an armed CQ may fire, at any
- * time, for a completion that was polled before the arming, and only the channel says that it did. A thread that
- * polls the channel for its level finds that event. One that watches the descriptor for edges may have had the
- * edge: its next arming arms the CQ in any case.
+ * A device first publishes a completion and then tests whether the CQ is armed. So an armed CQ may fire at any
+ * time for a completion that was polled before the CQ was armed, and only an event in the channel shows it. A
+ * level-triggered poll of the channel finds that event. A consumer with an edge-triggered poll may have had the
+ * edge already, so its next arm arms the CQ in any case.
  */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "dapl/udapl/ext.h"
 #include "dapl/udapl/evd.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 /*
- * An armed CQ from which nothing was polled has hardly ever fired: its channel is read, which is a system
- * call, at the second arming in a row of this kind and then at every sixteenth.
+ * An armed CQ from which nothing was polled has hardly ever fired. To read its channel is a system call, so
+ * it is read only at the second arm in a row of this kind, and then at every sixteenth.
  */
 #define IDLE_ARMS_FIRST 2
 #define IDLE_ARMS	16
@@ -36,7 +37,7 @@ static DAT_RETURN cq_arm_locked(struct dapl_evd *evd, bool solicited)
 
 void evd_rearm_locked(struct dapl_evd *evd)
 {
-	/* A failure was logged; the next wait or arming arms again. */
+	/* A failure was logged; the next wait or arm call arms again. */
 	if (evd->arming & EVD_ARMED &&
 	    cq_arm_locked(evd, evd->arming & EVD_SOLICITED) != DAT_SUCCESS)
 		evd_disarmed_locked(evd);
@@ -63,25 +64,25 @@ void evd_disarmed_locked(struct dapl_evd *evd)
 
 bool evd_fired_locked(struct dapl_evd *evd, bool *wake)
 {
-	bool told;
+	bool busy;
 
 	evd_disarmed_locked(evd);
 	*wake = evd->state & EVD_WAITED || evd->watched;
 	evd->watched = 0;
-	if (evd->state & EVD_WAITED)
-		/* Which completion was the solicited one the device does not say. */
-		evd->may_return |= !!(evd->arming & EVD_SOLICITED);
+	/* The device does not report which completion was solicited. */
+	if (evd->state & EVD_WAITED && evd->arming & EVD_SOLICITED)
+		evd->notes |= EVD_MAY_RETURN;
 	if (!evd_may_trigger_locked(evd))
 		return false;
 	/*
-	 * Re-arm, then trigger: what completes while the consumer empties the EVD fires again. Of
-	 * those that are here only one that notifies makes a trigger; on an EVD of class SOLICITED
-	 * the device has chosen.
+	 * Re-arm, then trigger: a completion that arrives while the consumer drains the EVD fires
+	 * again. Pending events trigger only if one of them notifies; on an EVD of class SOLICITED
+	 * the device fired for a solicited one.
 	 */
 	evd_arm_locked(evd);
-	told = evd->state & EVD_QUEUED && (evd->news || evd->arming & EVD_SOLICITED);
-	evd->news = false;
-	return told || evd->state & EVD_BROKEN;
+	busy = evd->state & EVD_QUEUED && (evd->notes & EVD_PENDING || evd->arming & EVD_SOLICITED);
+	evd->notes &= ~EVD_PENDING;
+	return busy || evd->state & EVD_BROKEN;
 }
 
 /* ---- the descriptor ---- */
@@ -115,12 +116,13 @@ int evd_fd(struct dapl_evd *evd)
 	fd = fd_create(evd);
 	if (fd < 0 || atomic_compare_exchange_strong(&evd->fd, &have, fd + 1))
 		return fd;
-	close(fd); /* another thread was first */
+	close(fd); /* another thread created it first */
 	return have - 1;
 }
 
 DAT_RETURN ext_evd_get_fd(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	DAT_FD *out = va_arg(args, DAT_FD *);
 	struct dapl_evd *evd = handle;
 	int fd;
@@ -141,7 +143,7 @@ DAT_RETURN ext_evd_get_fd(DAT_HANDLE handle, va_list args)
 
 /* ---- arming the descriptor ---- */
 
-static DAT_RETURN check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
+static DAT_RETURN evd_arm_check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 {
 	DAT_RETURN status;
 
@@ -162,8 +164,8 @@ static DAT_RETURN check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 }
 
 /*
- * Whether the channel may hold an event. It does if a completion was polled for which the CQ fired, or
- * else hardly ever.
+ * True if the channel may hold an event. It does if a completion was polled for which the CQ fired, and
+ * hardly ever otherwise.
  */
 static bool may_have_fired_locked(struct dapl_evd *evd)
 {
@@ -176,7 +178,7 @@ static bool may_have_fired_locked(struct dapl_evd *evd)
 	return !evd->idle_arms;
 }
 
-/* One event follows each arming. Where nothing was polled the CQ may have been armed several times. */
+/* The CQ fires at most once for each arm. `all`: it may have been armed several times, so all events are read. */
 static bool read_channel(struct dapl_evd *evd, bool all)
 {
 	bool fired = false, got;
@@ -189,8 +191,8 @@ static bool read_channel(struct dapl_evd *evd, bool all)
 }
 
 /*
- * What is readable now is cleared, so that what is readable after the arming is new. The lock is released
- * in between.
+ * Clears the descriptors, so that they are readable after the arm only for a new event. Releases the lock
+ * for a time.
  */
 static void clear_locked(struct dapl_evd *evd, bool may_have_fired, bool *wake)
 {
@@ -205,11 +207,11 @@ static void clear_locked(struct dapl_evd *evd, bool may_have_fired, bool *wake)
 		fired = read_channel(evd, !evd->idle_arms);
 	lock_acquire(&evd->lock);
 	evd->watched = 0;
-	/* The CNO does not see an event that is read here. */
+	/* The CNO does not see an event that is read here, so it is triggered. */
 	if (fired && evd_fired_locked(evd, wake))
 		evd->due |= EVD_DUE_TRIGGER;
 	else if (may_have_fired && !fired)
-		evd->idle_arms = evd->idle_arms ? 1 : IDLE_ARMS; /* 1: it is on its way */
+		evd->idle_arms = evd->idle_arms ? 1 : IDLE_ARMS; /* 1: the event is expected soon */
 }
 
 static DAT_RETURN arm_and_poll_locked(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold)
@@ -237,12 +239,12 @@ static DAT_RETURN arm_held(struct dapl_evd *evd, bool solicited, DAT_COUNT thres
 	DAT_RETURN status;
 
 	lock_acquire(&evd->lock);
-	status = check_locked(evd, threshold);
+	status = evd_arm_check_locked(evd, threshold);
 	may_have_fired = status == DAT_SUCCESS && may_have_fired_locked(evd);
 	if (status == DAT_SUCCESS &&
 	    (may_have_fired || evd->arming & EVD_MODERATED || wakefd_is_raised(&evd->wake))) {
 		clear_locked(evd, may_have_fired, &wake);
-		status = check_locked(evd, threshold);
+		status = evd_arm_check_locked(evd, threshold);
 	}
 	if (status == DAT_SUCCESS)
 		status = arm_and_poll_locked(evd, solicited, threshold);
@@ -252,10 +254,11 @@ static DAT_RETURN arm_held(struct dapl_evd *evd, bool solicited, DAT_COUNT thres
 	return status;
 }
 
-/* The object is held, since the channel is read without the EVD's lock. */
+/* Holds the EVD, because the channel is read without its lock. */
 static __attribute__((noinline)) DAT_RETURN arm_slow(struct dapl_evd *evd, bool solicited,
 						     DAT_COUNT threshold)
 {
+	CANCEL_OFF_HERE;
 	DAT_RETURN status;
 
 	if (!obj_hold(&evd->obj))
@@ -266,8 +269,8 @@ static __attribute__((noinline)) DAT_RETURN arm_slow(struct dapl_evd *evd, bool 
 }
 
 /*
- * Nothing is pending, and nothing of an earlier arming is to be read: arming is a matter of the CQ. What was
- * raised, or completes now, is left to arm_slow. The caller holds the lock, which is released.
+ * The fast path: nothing is pending, and no event of an earlier arm is unread, so only the CQ has to be armed. A
+ * raised `wake` or a new completion is left to arm_slow. The caller holds the lock; arm_fast releases it.
  */
 static inline __attribute__((always_inline)) DAT_RETURN arm_fast(struct dapl_evd *evd,
 								 bool solicited)

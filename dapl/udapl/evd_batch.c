@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Many events at once, and how many there are. */
+/* Dequeues many events in one call, and counts pending events. */
 #include "dapl/udapl/evd_take.h"
 #include "dapl/udapl/ext.h"
 
 /*
- * Plain successes of `ring`, the one that the EVD's last completion was of, in a row, from what was
- * polled: what is the same for all of them is done once.
+ * Converts a run of polled completions that are plain successes of `ring`, the EVD's cached ring. Work
+ * that is the same for all of them is done once.
  */
 static inline __attribute__((always_inline)) DAT_COUNT take_run_of(struct dapl_evd *evd,
 								   struct dto_ring *ring,
@@ -25,9 +25,9 @@ static inline __attribute__((always_inline)) DAT_COUNT take_run_of(struct dapl_e
 		if (__builtin_expect(index > mask, 0))
 			break;
 		slot = &slots[index];
-		if (!dto_is_plain(slot, next))
+		if (!dto_is_fast(slot, next))
 			break;
-		length = side == DTO_RECV ? next->byte_len : dto_plain_length(slot, next);
+		length = side == DTO_RECV ? next->byte_len : dto_length_fast(slot, next);
 		bytes += length;
 		dto_fill(evd, ep, slot->cookie, DAT_DTO_SUCCESS, length,
 			 side == DTO_RECV ? DAT_DTO_RECEIVE : slot->operation, 0, events++);
@@ -48,15 +48,15 @@ static __attribute__((noinline)) DAT_COUNT take_run_locked(struct dapl_evd *evd,
 {
 	struct dto_ring *ring = evd->last_ring;
 
-	/* acquire: the slots are as they were posted */
+	/* acquire: pairs with the release of `posted` by the poster; the slots are as they were posted */
 	atomic_load_explicit(&ring->posted, memory_order_acquire);
 	if (dto_id_side(ring->base) == DTO_RECV)
 		return take_run_of(evd, ring, DTO_RECV, max, events);
 	return take_run_of(evd, ring, DTO_REQUEST, max, events);
 }
 
-/* Of an EVD with nothing special, as long as it is that. */
-static DAT_COUNT take_plain_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events)
+/* The fast path, for as long as the EVD's `state` is 0. */
+static DAT_COUNT take_fast_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events)
 {
 	DAT_COUNT count = 0, run;
 
@@ -64,21 +64,24 @@ static DAT_COUNT take_plain_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVEN
 		if (ib_cq_store_is_empty(evd->cq) && !evd_cq_fill_locked(evd))
 			break;
 		run = take_run_locked(evd, max - count, &events[count]);
-		if (!run && !evd_take_plain_locked(evd, &events[count]))
+		if (!run && !evd_take_fast_locked(evd, &events[count]))
 			break;
 		count += run ? run : 1;
 	}
 	return count;
 }
 
-/* What dequeues would return; stops at the first that would return none. */
+/*
+ * Takes the events that repeated dequeues would return, until one would return none. Returns their
+ * number.
+ */
 static DAT_COUNT take_many_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_EVENT *events)
 {
 	DAT_COUNT count = 0;
 
 	for (;;) {
-		count += take_plain_locked(evd, max - count, &events[count]);
-		/* The ring may hold some, or a failure of the CQ be seen. */
+		count += take_fast_locked(evd, max - count, &events[count]);
+		/* The ring may hold events, or the CQ may have failed. */
 		if (count == max || !(evd->state || ib_cq_failed(evd->cq)) ||
 		    !evd_take_locked(evd, &events[count]))
 			return count;
@@ -93,9 +96,9 @@ static DAT_RETURN dequeue_many_locked(struct dapl_evd *evd, DAT_COUNT max, DAT_E
 		*count = take_many_locked(evd, max, events);
 	if (*count)
 		return DAT_SUCCESS;
-	/* The one that says why there is none. */
+	/* Returns the status that says why there is no event. */
 	if (evd->state)
-		return evd_dequeue_special_locked(evd, events);
+		return evd_dequeue_slow_locked(evd, events);
 	return DAT_QUEUE_EMPTY; /* no failure: without a class */
 }
 
@@ -116,7 +119,10 @@ DAT_RETURN ext_evd_dequeue_n(DAT_HANDLE handle, va_list args)
 
 	lock_acquire(&evd->lock);
 	status = dequeue_many_locked(evd, max, events, &count);
-	/* Held by another event until now, the first may be there for the last look. */
+	/*
+	 * The first event may have been held back until the last poll found it; `count` is still 0
+	 * then.
+	 */
 	count += status == DAT_SUCCESS && !count;
 	if (status == DAT_SUCCESS)
 		evd->counters.value[DCNT_EVD_DEQUEUE_FOUND] += (uint64_t)count;

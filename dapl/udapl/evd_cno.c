@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* An event dispatcher and its CNO: attaching, and what makes a trigger. */
+/* An event dispatcher and its CNO: attach, detach, and triggers. */
 #include "dapl/udapl/cno.h"
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/provider.h"
 #include "util/log.h"
 
 /*
- * Held by whoever attaches or detaches an EVD, ends its CQ, or gives a CNO its first agent, so that
- * the CNO's descriptor knows the channels of its EVDs, and the event thread those of CNOs with
- * agents. Before all locks of CNOs; no upcall takes it.
+ * Held to attach or detach an EVD, to destroy its CQ, and to give a CNO its first agent. It keeps the
+ * CNO's descriptor consistent with the channels of its EVDs, and the event thread with the channels of
+ * CNOs with agents. Acquired before all locks of CNOs; no upcall acquires it.
  */
 static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
 
-/* The CNO of the EVD, which stays its CNO as long as the lock is held; NULL: none. */
+void evd_cno_fork_child(void)
+{
+	attaching = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/*
+ * Locks the CNO of the EVD; the EVD stays attached while the lock is held. Returns NULL if it has
+ * none.
+ */
 static struct dapl_cno *cno_lock_of(struct dapl_evd *evd)
 {
 	struct dapl_cno *cno;
@@ -29,7 +37,10 @@ static struct dapl_cno *cno_lock_of(struct dapl_evd *evd)
 	lock_release(&evd->lock);
 	if (still)
 		return cno;
-	/* Another one since, which was told of all that is pending when it was attached. */
+	/*
+	 * The EVD has another CNO now, which was triggered for all pending events when it was
+	 * attached.
+	 */
 	pthread_mutex_unlock(&cno->lock);
 	return NULL;
 }
@@ -43,25 +54,25 @@ bool evd_may_trigger_locked(const struct dapl_evd *evd)
 
 void evd_arm_locked(struct dapl_evd *evd)
 {
-	/* A failure was logged; what is pending is still counted, and the next call arms again. */
+	/* A failure was logged; pending events are still counted, and the next call arms again. */
 	if (evd->cq && evd_may_trigger_locked(evd))
 		evd_arm_cq_locked(evd, false);
 }
 
-void evd_look_locked(struct dapl_evd *evd, DAT_COUNT known)
+void evd_rearm_and_count_locked(struct dapl_evd *evd, DAT_COUNT known)
 {
 	if (!evd_may_trigger_locked(evd))
 		return;
 	evd_arm_locked(evd);
-	evd->news = false;
+	evd->notes &= ~EVD_PENDING;
 	if (evd_count_locked(evd) > known)
 		evd->due |= EVD_DUE_TRIGGER;
 }
 
-static void look(struct dapl_evd *evd)
+static void rearm_and_count(struct dapl_evd *evd)
 {
 	lock_acquire(&evd->lock);
-	evd_look_locked(evd, 0);
+	evd_rearm_and_count_locked(evd, 0);
 	evd_unlock(evd);
 }
 
@@ -85,7 +96,7 @@ void evd_trigger_locked(struct dapl_evd *evd, struct dapl_cno *cno)
 
 	lock_acquire(&evd->lock);
 	was = evd->state & EVD_READY;
-	/* Nobody needs to know of what somebody has taken meanwhile. */
+	/* No trigger is made for events that another thread has already taken. */
 	triggers = evd->enabled && !(evd->state & EVD_DYING) &&
 		   (evd->state & (EVD_QUEUED | EVD_BROKEN));
 	if (triggers)
@@ -124,21 +135,21 @@ void evd_unready(struct dapl_evd *evd)
 	if (drop) {
 		TAILQ_REMOVE(&cno->ready, evd, ready_link);
 		if (TAILQ_EMPTY(&cno->ready))
-			cno->missed = false;
+			cno->state &= ~CNO_MISSED;
 		cno_show_locked(cno);
 	}
 	pthread_mutex_unlock(&cno->lock);
 }
 
-/* ---- attaching ---- */
+/* ---- attach and detach ---- */
 
-/* The caller's reference goes over to the EVD. false: the CNO is ending. */
-static bool attach(struct dapl_evd *evd, struct dapl_cno *cno)
+/* The caller's reference on the CNO passes to the EVD. false: the CNO is being freed. */
+static bool evd_cno_attach(struct dapl_evd *evd, struct dapl_cno *cno)
 {
 	bool alive;
 
 	pthread_mutex_lock(&cno->lock);
-	alive = !cno->dying;
+	alive = !(cno->state & CNO_DYING);
 	if (alive) {
 		TAILQ_INSERT_TAIL(&cno->evds, evd, cno_link);
 		lock_acquire(&evd->lock);
@@ -152,7 +163,7 @@ static bool attach(struct dapl_evd *evd, struct dapl_cno *cno)
 	return alive;
 }
 
-static void detach(struct dapl_evd *evd, bool freed)
+static void evd_cno_detach(struct dapl_evd *evd, bool freed)
 {
 	struct dapl_cno *cno = evd->cno;
 	bool was_ready;
@@ -179,7 +190,7 @@ static void detach(struct dapl_evd *evd, bool freed)
 	obj_release(&cno->obj);
 }
 
-/* ---- who reads the channel; `attaching` is held ---- */
+/* ---- the reader of the channel: event thread or CNO; `attaching` is held ---- */
 
 static void thread_stops(struct dapl_evd *evd)
 {
@@ -250,8 +261,8 @@ static bool is_dying(struct dapl_evd *evd)
 }
 
 /*
- * The new one is held before the old one is left; `attaching` is held. An EVD that ends leaves its
- * CNO itself, and by then nobody reads its channel.
+ * Holds the new CNO before it detaches the old one; `attaching` is held. An EVD that is being freed
+ * detaches itself from its CNO, and by then no thread reads its channel.
  */
 static DAT_RETURN change(struct dapl_evd *evd, struct dapl_cno *cno)
 {
@@ -272,8 +283,8 @@ static DAT_RETURN change(struct dapl_evd *evd, struct dapl_cno *cno)
 		return status;
 	}
 	if (old)
-		detach(evd, false);
-	if (cno && !attach(evd, cno)) {
+		evd_cno_detach(evd, false);
+	if (cno && !evd_cno_attach(evd, cno)) {
 		obj_release(&cno->obj);
 		status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	}
@@ -290,7 +301,7 @@ DAT_RETURN evd_set_cno(struct dapl_evd *evd, struct dapl_cno *cno)
 	status = change(evd, cno);
 	pthread_mutex_unlock(&attaching);
 	if (status == DAT_SUCCESS)
-		look(evd);
+		rearm_and_count(evd);
 	return status;
 }
 
@@ -298,7 +309,7 @@ void evd_leave_cno(struct dapl_evd *evd)
 {
 	pthread_mutex_lock(&attaching);
 	if (evd->cno)
-		detach(evd, true);
+		evd_cno_detach(evd, true);
 	pthread_mutex_unlock(&attaching);
 }
 
@@ -320,9 +331,9 @@ void evd_resume_cno(struct dapl_evd *evd)
 	pthread_mutex_lock(&attaching);
 	evd->channel = evd->cq ? ib_cq_fd(evd->cq) : -1;
 	if (evd->cno && listen_to(evd, evd->cno) != DAT_SUCCESS)
-		log_at(LOG_ERROR, "evd %p: its CNO hears of no completions", (void *)evd);
+		log_at(LOG_ERROR, "evd %p: completions cannot trigger its CNO", (void *)evd);
 	pthread_mutex_unlock(&attaching);
-	look(evd);
+	rearm_and_count(evd);
 }
 
 /* ---- calls ---- */
@@ -348,7 +359,7 @@ DAT_RETURN dapl_evd_enable(DAT_EVD_HANDLE handle)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	lock_acquire(&evd->lock);
 	evd->enabled = true;
-	evd_look_locked(evd, 0);
+	evd_rearm_and_count_locked(evd, 0);
 	evd_unlock(evd);
 	return DAT_SUCCESS;
 }

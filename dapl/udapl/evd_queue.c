@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The queue of an EVD: how events enter it, in which order, and how they leave. */
+/* The queue of an EVD: events enter it from the CQ and from software, and leave it in DAT's order. */
 #include "dapl/udapl/evd_take.h"
 #include "dapl/udapl/provider.h"
 
@@ -10,8 +10,8 @@ DAT_COUNT evd_count_locked(const struct dapl_evd *evd)
 
 /* ---- from the CQ ---- */
 
-/* With a failed CQ, or one whose completions may have to wait for the event of their connection. */
-static __attribute__((noinline)) const struct ib_completion *next_special(struct dapl_evd *evd)
+/* The slow path: for a failed CQ, or an EVD whose completions may be held back for a connection event. */
+static __attribute__((noinline)) const struct ib_completion *next_slow(struct dapl_evd *evd)
 {
 	const struct ib_completion *completion;
 
@@ -35,7 +35,7 @@ static __attribute__((noinline)) const struct ib_completion *next_special(struct
 	return completion;
 }
 
-/* The next completion that may be delivered now; NULL: none. */
+/* Returns the next completion that may be delivered now, or NULL. */
 static inline const struct ib_completion *next_locked(struct dapl_evd *evd)
 {
 	const struct ib_completion *completion = NULL;
@@ -44,7 +44,7 @@ static inline const struct ib_completion *next_locked(struct dapl_evd *evd)
 		completion = evd_cq_next_locked(evd);
 	if (__builtin_expect(completion != NULL, 1))
 		return completion;
-	return evd->state & (EVD_BROKEN | EVD_MERGED) || ib_cq_failed(evd->cq) ? next_special(evd)
+	return evd->state & (EVD_BROKEN | EVD_MERGED) || ib_cq_failed(evd->cq) ? next_slow(evd)
 									       : NULL;
 }
 
@@ -61,8 +61,8 @@ static void drain_locked(struct dapl_evd *evd)
 
 	for (;;) {
 		if (!has_room_locked(evd)) {
-			/* What the CQ still holds may be what the waiter waits for. */
-			evd->may_return = evd->news = true;
+			/* The completion that the waiter waits for may still be in the CQ. */
+			evd->notes |= EVD_MAY_RETURN | EVD_PENDING;
 			return;
 		}
 		completion = next_locked(evd);
@@ -74,8 +74,7 @@ static void drain_locked(struct dapl_evd *evd)
 		entry->srq_id = made & DTO_SLOT ? completion->wr_id : 0;
 		evd->tail += made & DTO_EVENT;
 		evd->state |= made & DTO_EVENT ? EVD_QUEUED : 0;
-		evd->may_return |= !!(made & DTO_NOTIFY);
-		evd->news |= !!(made & DTO_NOTIFY);
+		evd->notes |= made & DTO_NOTIFY ? EVD_MAY_RETURN | EVD_PENDING : 0;
 		if (made == DTO_SLOT)
 			srq_slot_return(entry->srq_id, false);
 		else if (entry->srq_id)
@@ -105,8 +104,8 @@ bool evd_drain(struct dapl_evd *evd)
 
 /* ---- software-side events ---- */
 
-/* ESTABLISHED or an ending: completions of the EP may now follow. */
-static void announce_locked(struct dapl_evd *evd, const DAT_EVENT *event)
+/* After ESTABLISHED or a terminal event, completions of the EP may enter the queue. */
+static void evd_queue_announce_locked(struct dapl_evd *evd, const DAT_EVENT *event)
 {
 	struct dapl_ep *ep = event->event_data.connect_event_data.ep_handle;
 
@@ -132,27 +131,63 @@ static void push_locked(struct dapl_evd *evd, const DAT_EVENT *event)
 	entry->software = true;
 	evd->state |= EVD_QUEUED;
 	evd->software++;
-	evd->may_return = true;
+	evd->notes |= EVD_MAY_RETURN;
 	if (evd->cno && evd->enabled && !(evd->state & EVD_WAITED))
 		evd->due |= EVD_DUE_TRIGGER;
 }
 
-bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
+/*
+ * Lists (`waits`) the EP whose terminal event found no room, or unlists it. Does nothing for NULL.
+ */
+static void ending_list_locked(struct dapl_evd *evd, struct dapl_ep *ep, bool waits)
+{
+	if (!ep || ep->waits_for_room == waits)
+		return;
+	ep->waits_for_room = waits;
+	if (waits)
+		TAILQ_INSERT_TAIL(&evd->endings, ep, entry);
+	else
+		TAILQ_REMOVE(&evd->endings, ep, entry);
+}
+
+/* An async EVD has one entry more than its length, for the event of its own overflow. */
+static void overflow_locked(struct dapl_evd *evd)
+{
+	DAT_EVENT event = { .event_number = DAT_ASYNC_ERROR_EVD_OVERFLOW };
+
+	if (evd->overflowed)
+		return;
+	evd->overflowed = true;
+	if (!(evd->flags & DAT_EVD_ASYNC_FLAG)) {
+		evd->due |= EVD_DUE_OVERFLOW;
+		return;
+	}
+	event.event_data.asynch_error_event_data.dat_handle = evd;
+	event.event_data.asynch_error_event_data.reason = DAT_EVD_OVERFLOW_ERROR;
+	push_locked(evd, &event);
+}
+
+static bool evd_queue_post(struct dapl_evd *evd, const DAT_EVENT *event, bool reports,
+			   struct dapl_ep *ending)
 {
 	bool room, wake;
 
 	lock_acquire(&evd->lock);
-	if (evd->state & EVD_DYING) { /* nobody is left to tell */
+	if (evd->state & EVD_DYING) { /* the consumer has freed it: drop the event */
+		ending_list_locked(evd, ending, false);
 		lock_release(&evd->lock);
 		return true;
 	}
 	evd_drain_locked(evd);
 	room = evd->software < (uint32_t)evd->qlen;
+	ending_list_locked(evd, ending, !room);
 	if (room)
 		push_locked(evd, event);
+	else if (reports)
+		overflow_locked(evd);
 	if (room && is_connection_event(event)) {
 		evd_tally_locked(evd, DCNT_EVD_CONN_CALLBACK);
-		announce_locked(evd, event);
+		evd_queue_announce_locked(evd, event);
 	}
 	evd->room_wanted |= !room;
 	wake = evd_wakes_locked(evd);
@@ -162,33 +197,19 @@ bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 	return room;
 }
 
-/* An async EVD keeps one slot more than its length, for the news of its own overflow. */
-static void push_overflow_locked(struct dapl_evd *evd)
+bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event)
 {
-	DAT_EVENT event = { .event_number = DAT_ASYNC_ERROR_EVD_OVERFLOW };
-
-	event.event_data.asynch_error_event_data.dat_handle = evd;
-	event.event_data.asynch_error_event_data.reason = DAT_EVD_OVERFLOW_ERROR;
-	push_locked(evd, &event);
+	return evd_queue_post(evd, event, false, NULL);
 }
 
 bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event)
 {
-	bool own = evd->flags & DAT_EVD_ASYNC_FLAG, first;
+	return evd_queue_post(evd, event, true, NULL);
+}
 
-	if (evd_post(evd, event))
-		return true;
-	lock_acquire(&evd->lock);
-	first = !evd->overflowed && !(evd->state & EVD_DYING);
-	evd->overflowed = true;
-	if (first && own)
-		push_overflow_locked(evd);
-	evd_unlock(evd);
-	if (first && own)
-		wakefd_raise(&evd->wake);
-	else if (first)
-		async_post_evd_overflow(evd);
-	return false;
+bool evd_post_ending(struct dapl_evd *evd, const DAT_EVENT *event, struct dapl_ep *ep)
+{
+	return evd_queue_post(evd, event, true, ep);
 }
 
 /* ---- to the consumer ---- */
@@ -201,7 +222,7 @@ static void pop_locked(struct dapl_evd *evd, DAT_EVENT *event)
 	if (entry->srq_id)
 		srq_slot_return(entry->srq_id, true);
 	evd->software -= entry->software;
-	/* An empty ring begins anew, in memory that is in the cache. */
+	/* An empty ring restarts at entry 0, which is in the cache. */
 	if (evd->head == evd->tail) {
 		evd->state &= ~EVD_QUEUED;
 		evd->head = evd->tail = 0;
@@ -217,7 +238,7 @@ static void pop_locked(struct dapl_evd *evd, DAT_EVENT *event)
 	}
 }
 
-bool evd_take_uncommon_locked(struct dapl_evd *evd, unsigned made, DAT_EVENT *event)
+bool evd_take_slow_locked(struct dapl_evd *evd, unsigned made, DAT_EVENT *event)
 {
 	if (made & DTO_SLOT)
 		srq_slot_return(ib_cq_last(evd->cq)->wr_id, false);
@@ -241,7 +262,7 @@ bool evd_take_locked(struct dapl_evd *evd, DAT_EVENT *event)
 	return made & DTO_EVENT;
 }
 
-DAT_RETURN evd_dequeue_special_locked(struct dapl_evd *evd, DAT_EVENT *event)
+static DAT_RETURN dequeue_locked(struct dapl_evd *evd, DAT_EVENT *event)
 {
 	if (evd->state & EVD_WAITED)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
@@ -254,10 +275,20 @@ DAT_RETURN evd_dequeue_special_locked(struct dapl_evd *evd, DAT_EVENT *event)
 	return DAT_ERROR(DAT_INVALID_STATE, 0);
 }
 
-/* With anything but a completion at hand. Caller holds the lock, which is given back. */
-static __attribute__((noinline)) DAT_RETURN dequeue_special(struct dapl_evd *evd, DAT_EVENT *event)
+DAT_RETURN evd_dequeue_slow_locked(struct dapl_evd *evd, DAT_EVENT *event)
 {
-	DAT_RETURN status = evd_dequeue_special_locked(evd, event);
+	DAT_RETURN status = dequeue_locked(evd, event);
+
+	if (status == DAT_QUEUE_EMPTY &&
+	    evd_read_cm_locked(evd, evd->counters.value[DCNT_EVD_DEQUEUE_NOT_FOUND]))
+		status = dequeue_locked(evd, event);
+	return status;
+}
+
+/* The slow path, without a completion at hand. The caller holds the lock; dequeue_slow releases it. */
+static __attribute__((noinline)) DAT_RETURN dequeue_slow(struct dapl_evd *evd, DAT_EVENT *event)
+{
+	DAT_RETURN status = evd_dequeue_slow_locked(evd, event);
 
 	evd_tally_locked(evd, status == DAT_SUCCESS ? DCNT_EVD_DEQUEUE_FOUND
 						    : DCNT_EVD_DEQUEUE_NOT_FOUND);
@@ -276,14 +307,14 @@ DAT_RETURN dapl_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 
 	lock_acquire(&evd->lock);
 	if (__builtin_expect(evd->state, 0))
-		return dequeue_special(evd, event);
-	if (__builtin_expect(evd_take_plain_locked(evd, event), 1)) {
+		return dequeue_slow(evd, event);
+	if (__builtin_expect(evd_take_fast_locked(evd, event), 1)) {
 		evd_tally_locked(evd, DCNT_EVD_DEQUEUE_FOUND);
 		lock_release(&evd->lock);
 		return DAT_SUCCESS;
 	}
 	if (__builtin_expect(ib_cq_failed(evd->cq), 0))
-		return dequeue_special(evd, event);
+		return dequeue_slow(evd, event);
 	evd_tally_locked(evd, DCNT_EVD_DEQUEUE_NOT_FOUND);
 	lock_release(&evd->lock);
 	return DAT_QUEUE_EMPTY; /* no failure: without a class */
@@ -298,33 +329,4 @@ void evd_discard_locked(struct dapl_evd *evd)
 	if (evd->state & EVD_HOLDING && dto_id_side(evd->held.wr_id) == DTO_SRQ)
 		srq_slot_return(evd->held.wr_id, false);
 	evd->state &= ~EVD_HOLDING;
-}
-
-/* ---- what is due once no lock is held ---- */
-
-void evd_settle(struct dapl_evd *evd, unsigned due)
-{
-	if (due & EVD_DUE_BROKEN)
-		async_post_evd_overflow(evd);
-	if (due & (EVD_DUE_TRIGGER | EVD_DUE_BROKEN))
-		evd_trigger(evd);
-	if (due & EVD_DUE_UNREADY)
-		evd_unready(evd);
-	if (due & EVD_DUE_ROOM && evd->flags & DAT_EVD_ASYNC_FLAG)
-		async_room(evd);
-	if (due & EVD_DUE_ROOM && evd->flags & DAT_EVD_CONNECTION_FLAG)
-		ep_room(evd);
-}
-
-void evd_broken(struct dapl_evd *evd)
-{
-	bool first;
-
-	lock_acquire(&evd->lock);
-	first = !(evd->state & EVD_BROKEN);
-	evd->state |= EVD_BROKEN;
-	if (first)
-		evd->due |= EVD_DUE_BROKEN;
-	evd_unlock(evd);
-	wakefd_raise(&evd->wake);
 }

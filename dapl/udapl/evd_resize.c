@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A longer or shorter queue for an EVD in use: nothing is lost, and the order stays. */
+/* Resizes the queue of an EVD in use, without loss or reordering of events. */
 #include <stdlib.h>
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/provider.h"
 
-/* One at a time, since the device changes a CQ outside of the EVD's lock. Before all other locks. */
+/* Serialises resizes, because the device resizes a CQ without the EVD's lock. Acquired before all other locks. */
 static pthread_mutex_t resizing = PTHREAD_MUTEX_INITIALIZER;
 
-/* With what the CQ holds counted, too. */
-static DAT_RETURN check_locked(struct dapl_evd *evd, DAT_COUNT qlen)
+void evd_resize_fork_child(void)
+{
+	resizing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* Counts the completions in the CQ, too. */
+static DAT_RETURN evd_resize_check_locked(struct dapl_evd *evd, DAT_COUNT qlen)
 {
 	if (evd->state & EVD_WAITED)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
@@ -19,8 +24,8 @@ static DAT_RETURN check_locked(struct dapl_evd *evd, DAT_COUNT qlen)
 }
 
 /*
- * The CQ only grows: its capacity protects work that is posted already. Says how many completions
- * the ring has to have room for.
+ * Extends the CQ if needed. The CQ never shrinks, because its capacity protects work that is already
+ * posted. Sets *completions to the number of completions that the ring must have room for.
  */
 static DAT_RETURN cq_extend(struct dapl_evd *evd, DAT_COUNT qlen, uint32_t *completions)
 {
@@ -56,7 +61,7 @@ static DAT_RETURN resize(struct dapl_evd *evd, DAT_COUNT qlen)
 		return status;
 	if (completions < evd->completions_max)
 		completions = evd->completions_max;
-	/* One more for the overflow event of an async EVD. */
+	/* One more entry holds the overflow event of an async EVD. */
 	while (size < (uint32_t)qlen + completions + 1)
 		size <<= 1;
 	ring = calloc(size, sizeof(*ring));
@@ -65,19 +70,19 @@ static DAT_RETURN resize(struct dapl_evd *evd, DAT_COUNT qlen)
 
 	lock_acquire(&evd->lock);
 	old = ring;
-	status = check_locked(evd, qlen);
+	status = evd_resize_check_locked(evd, qlen);
 	if (status == DAT_SUCCESS) {
 		old = evd->ring;
 		swap_locked(evd, ring, size);
 		evd->qlen = qlen;
-		if (evd->watched > qlen) /* so many fill the queue */
+		if (evd->watched > qlen) /* a full queue raises `wake` */
 			evd->watched = qlen;
 		evd->completions_max = completions;
 		if (evd->room_wanted) {
 			evd->room_wanted = false;
 			evd->due |= EVD_DUE_ROOM;
 		}
-		/* A device may forget that the CQ was armed. */
+		/* A device may drop the arming of the CQ. */
 		evd_rearm_locked(evd);
 		evd_drain_locked(evd);
 		wake = evd_wakes_locked(evd);
@@ -98,13 +103,13 @@ DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT min_qlen)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	if (min_qlen <= 0 || (uint32_t)min_qlen > evd->obj.ia->attr->max_cqe)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	/* The device is asked without the EVD's lock, and the CQ must stay. */
+	/* The device resizes the CQ without the EVD's lock: the hold keeps the CQ alive. */
 	if (!obj_hold(&evd->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 
 	pthread_mutex_lock(&resizing);
 	lock_acquire(&evd->lock);
-	status = check_locked(evd, min_qlen);
+	status = evd_resize_check_locked(evd, min_qlen);
 	evd_unlock(evd);
 	if (status == DAT_SUCCESS)
 		status = resize(evd, min_qlen);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Waking whoever waits for an EVD, and how waits spend their time. */
+/* Signals, which wake the waiter of an EVD, and wait policies. */
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/ext.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 
 #define SPIN_US_MAX 1000000u
 
-/* From a signal handler, too: no lock, no memory, and errno as it was. */
+/* Async-signal-safe: acquires no lock, allocates no memory, and preserves errno. */
 DAT_RETURN ext_evd_signal(DAT_HANDLE handle, va_list args)
 {
 	struct dapl_evd *evd = handle;
@@ -18,6 +19,7 @@ DAT_RETURN ext_evd_signal(DAT_HANDLE handle, va_list args)
 
 DAT_RETURN ext_evd_wait_policy(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	DAT_UINT32 policy = va_arg(args, DAT_UINT32), spin_us = va_arg(args, DAT_UINT32);
 	struct dapl_evd *evd = handle;
 

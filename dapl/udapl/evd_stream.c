@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Which streams may share an EVD: the completion flags of its endpoints have to agree. */
+/* The streams of an EVD. Endpoints share an EVD only if their completion flags agree. */
 #include "dapl/udapl/evd.h"
 
-/* What a stream's flags make of it. */
 static bool is_unsignalled(DAT_COMPLETION_FLAGS flags)
 {
 	return flags & DAT_COMPLETION_UNSIGNALLED_FLAG;
 }
 
-/* On the request side the flag means nothing: it is always available per post. */
+/* On the request side the flag has no effect on the stream, because it is valid in each post. */
 static bool is_solicited(enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
 {
 	return stream != EVD_STREAM_REQUEST && flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
@@ -20,9 +19,9 @@ static bool is_srq_threshold(enum evd_stream stream, DAT_COMPLETION_FLAGS flags)
 }
 
 /*
- * DAT 2.0, dat_ep_create_with_srq, "completion flags": solicited receives alone; with an SRQ's receives that ask for
- * EVD_THRESHOLD no UNSIGNALLED stream. Otherwise UNSIGNALLED streams share an EVD with others, as consumers do that have
- * only their requests UNSIGNALLED.
+ * DAT 2.0, dat_ep_create_with_srq, "completion flags": a solicited receive stream shares the EVD with no other
+ * completion stream, and an SRQ receive stream with EVD_THRESHOLD with no UNSIGNALLED stream. Otherwise UNSIGNALLED
+ * streams may share an EVD: consumers with only their requests UNSIGNALLED do so.
  */
 static bool agrees_locked(const struct dapl_evd *evd, enum evd_stream stream,
 			  DAT_COMPLETION_FLAGS flags)
@@ -47,7 +46,7 @@ static uint32_t class_with_locked(const struct dapl_evd *evd, bool solicited)
 	return evd->unsignalled_streams == evd->dto_streams ? EVD_UNSIGNALLED : EVD_MIXED;
 }
 
-/* One completion stream more, or less. */
+/* `more` is 1 for a completion stream that is attached, -1 for one that is detached. */
 static void count_locked(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLAGS flags,
 			 int more)
 {
@@ -78,7 +77,7 @@ bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 		evd->other_streams++;
 	else if (agrees)
 		count_locked(evd, stream, flags, 1);
-	/* What the CQ is to report for the CNO depends on the class. */
+	/* The class decides which completions the CQ is armed for. */
 	if ((evd->arming & EVD_CLASS) != before)
 		evd_rearm_locked(evd);
 	lock_release(&evd->lock);
@@ -87,13 +86,16 @@ bool evd_attach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 	return agrees;
 }
 
-/* A reference is gone. The lock is held, and given back. */
+bool evd_is_referred_locked(const struct dapl_evd *evd)
+{
+	return evd->dto_streams || evd->other_streams || evd->sets || evd->pins;
+}
+
+/* Called after a stream was detached. The caller holds the lock, and release() releases it. */
 static void release(struct dapl_evd *evd)
 {
-	bool last;
+	bool last = evd->zombie && !evd_is_referred_locked(evd);
 
-	obj_release(&evd->obj);
-	last = evd->zombie && !evd->dto_streams && !evd->other_streams && !evd->sets;
 	lock_release(&evd->lock);
 	if (last)
 		obj_free(&evd->obj, OBJ_EVD);
@@ -108,6 +110,7 @@ void evd_detach(struct dapl_evd *evd, enum evd_stream stream, DAT_COMPLETION_FLA
 		evd->other_streams--;
 	else
 		count_locked(evd, stream, flags, -1);
+	obj_release(&evd->obj);
 	release(evd);
 }
 
@@ -125,5 +128,20 @@ void evd_leave_set(struct dapl_evd *evd)
 {
 	lock_acquire(&evd->lock);
 	evd->sets--;
+	obj_release(&evd->obj);
+	release(evd);
+}
+
+void evd_pin(struct dapl_evd *evd)
+{
+	lock_acquire(&evd->lock);
+	evd->pins++;
+	lock_release(&evd->lock);
+}
+
+void evd_unpin(struct dapl_evd *evd)
+{
+	lock_acquire(&evd->lock);
+	evd->pins--;
 	release(evd);
 }

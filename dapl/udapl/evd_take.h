@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* From the CQ to the consumer, for whatever hands out events: the ways that are taken each time. */
+/* Takes an event from the CQ for the consumer: the fast path, inlined into its callers. */
 #ifndef DAPL_EVD_TAKE_H
 #define DAPL_EVD_TAKE_H
 
 #include "dapl/udapl/dto_complete.h"
 
-/* The CQ's next, or NULL. The device is asked when nothing polled is left, and each asking counts. */
+/* The next completion of the CQ, or NULL. Polls the device if no polled completion is left, and counts the poll. */
 static inline const struct ib_completion *evd_cq_next_locked(struct dapl_evd *evd)
 {
 	const struct ib_completion *completion;
@@ -17,7 +17,7 @@ static inline const struct ib_completion *evd_cq_next_locked(struct dapl_evd *ev
 	return completion;
 }
 
-/* The device is asked, with nothing polled left: whether there is anything now. */
+/* Polls the device; no polled completion is left. True if it returned any. */
 static inline bool evd_cq_fill_locked(struct dapl_evd *evd)
 {
 	bool filled = ib_cq_fill(evd->cq);
@@ -26,8 +26,9 @@ static inline bool evd_cq_fill_locked(struct dapl_evd *evd)
 	return filled;
 }
 
-/* Of an EVD with nothing special: most completions make one event and need no more. */
-static inline bool evd_take_plain_locked(struct dapl_evd *evd, DAT_EVENT *event)
+/* For an EVD whose `state` is 0: most completions make one event and need no further work. */
+static inline __attribute__((always_inline)) bool evd_take_fast_locked(struct dapl_evd *evd,
+								       DAT_EVENT *event)
 {
 	const struct ib_completion *completion = evd_cq_next_locked(evd);
 	unsigned made;
@@ -36,7 +37,7 @@ static inline bool evd_take_plain_locked(struct dapl_evd *evd, DAT_EVENT *event)
 		return false;
 	made = dto_complete(evd, completion, event);
 	return __builtin_expect((made & (DTO_EVENT | DTO_SLOT)) == DTO_EVENT, 1) ||
-	       evd_take_uncommon_locked(evd, made, event);
+	       evd_take_slow_locked(evd, made, event);
 }
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Extension operations: which there are, and the kind of object that each is for. */
+/* The table of extension operations and the kind of object that each applies to. */
 #include "dapl/udapl/ext.h"
 #include "dapl/udapl/obj.h"
 
 struct operation {
-	enum obj_kind kind; /* of the handle; OBJ_KINDS: the operation looks itself */
-	DAT_UINT32 subtype; /* of another handle */
-	DAT_RETURN (*call)(DAT_HANDLE handle, va_list args); /* NULL: no such operation */
+	enum obj_kind kind; /* kind of the handle; OBJ_KINDS: the operation checks it itself */
+	DAT_UINT32 subtype; /* of the error for another handle */
+	/* NULL if there is no such operation */
+	DAT_RETURN (*call)(DAT_HANDLE handle, va_list args);
 };
 
 #define NONE                       \
@@ -14,7 +15,7 @@ struct operation {
 		OBJ_KINDS, 0, NULL \
 	}
 
-/* Of InfiniBand; what opens and what closes have bases of their own. */
+/* The operations of InfiniBand; those that open and those that close have numbers of their own. */
 static const struct operation ib_operations[] = {
 	[DAT_IB_FETCH_AND_ADD_OP] = { OBJ_EP, DAT_INVALID_HANDLE_EP, ext_fetch_and_add },
 	[DAT_IB_CMP_AND_SWAP_OP] = { OBJ_EP, DAT_INVALID_HANDLE_EP, ext_cmp_and_swap },
@@ -67,10 +68,13 @@ bool ext_is_ours(DAT_HANDLE handle)
 	const DAT_PROVIDER *const *provider = handle;
 
 	return (uintptr_t)handle >= 4096 && !((uintptr_t)handle & 7) && *provider &&
-	       (*provider)->handle_extendedop_func == dapl_extensions;
+	       (*provider)->ia_open_func == dapl_ia_open;
 }
 
-/* Of an object of another kind, or for none in particular; or there is no such operation. */
+/*
+ * Returns the error for a handle of another kind, or of no required kind, or for an unknown
+ * operation.
+ */
 static __attribute__((noinline)) DAT_RETURN other(DAT_HANDLE handle, va_list args,
 						  const struct operation *operation)
 {

@@ -9,7 +9,7 @@
 #include "dapl/udapl/ia.h"
 #include "dapl/udapl/provider.h"
 
-/* The handle is a live object of the kind that the table of ext.c names, if it names one. */
+/* The handle is a live object of the kind that the table of ext.c requires, if it requires one. */
 DAT_RETURN ext_fetch_and_add(DAT_HANDLE ep, va_list args);
 DAT_RETURN ext_cmp_and_swap(DAT_HANDLE ep, va_list args);
 DAT_RETURN ext_rdma_write_immed(DAT_HANDLE ep, va_list args);
@@ -18,11 +18,11 @@ DAT_RETURN ext_ud_cm_free(DAT_HANDLE ep, va_list args);
 DAT_RETURN ext_ud_ah_free(DAT_HANDLE ep, va_list args);
 DAT_RETURN ext_start_counters(DAT_HANDLE ia, va_list args);
 DAT_RETURN ext_stop_counters(DAT_HANDLE ia, va_list args);
-void ext_kernel_free(struct dapl_ia *ia); /* what a start left in it */
-/* of an IA, EP or EVD, which they find out themselves */
+void ext_kernel_free(struct dapl_ia *ia); /* frees the samples of a start */
+/* handles of an IA, EP or EVD, which the operations check themselves */
 DAT_RETURN ext_query_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN ext_print_counters(DAT_HANDLE handle, va_list args);
-/* `name` in the place of a handle */
+/* these take a name in the place of a handle */
 DAT_RETURN ext_open_query(DAT_HANDLE name, va_list args);
 DAT_RETURN ext_close_query(DAT_HANDLE ia, va_list args);
 
@@ -40,14 +40,14 @@ DAT_RETURN ext_cno_signal(DAT_HANDLE cno, va_list args);
 DAT_RETURN ext_cno_poll(DAT_HANDLE cno, va_list args);
 DAT_RETURN ext_cno_get_pollfds(DAT_HANDLE cno, va_list args);
 DAT_RETURN ext_trywait(DAT_HANDLE ia, va_list args);
-DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args); /* of an IA, EVD or CNO */
+DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args); /* handles of an IA, EVD or CNO */
 DAT_RETURN ext_pset_create(DAT_HANDLE ia, va_list args);
 DAT_RETURN ext_pset_add(DAT_HANDLE pset, va_list args);
 DAT_RETURN ext_pset_del(DAT_HANDLE pset, va_list args);
 DAT_RETURN ext_pset_poll(DAT_HANDLE pset, va_list args);
 DAT_RETURN ext_pset_free(DAT_HANDLE pset, va_list args);
 
-/* An object that is given as an argument: it may be of another library with the same layout. */
+/* True if an object argument is of this library: another one may have the same layout. */
 bool ext_is_ours(DAT_HANDLE handle);
 
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "dapl/udapl/ep.h"
 #include "dapl/udapl/ext.h"
+#include "util/cancel.h"
 
 static const char *const ia_names[] = {
 	"DCNT_IA_PZ_CREATE",
@@ -122,10 +123,13 @@ struct view {
 	uint64_t (*value)(struct obj *obj, int counter);
 	uint64_t *base;
 	const char *const *names;
-	int count; /* 0: an object without counters */
+	int count; /* 0 for an object without counters */
 };
 
-/* Where counters start again; only readers know it. Taken before the locks of the counters. */
+/*
+ * Guards the base values of the counters, which only readers use. Acquired before the locks of the
+ * counters.
+ */
 static pthread_mutex_t base_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t ia_value(struct obj *obj, int counter)
@@ -145,7 +149,7 @@ static uint64_t read_under(struct lock *lock, const uint64_t *value)
 	return now;
 }
 
-/* Each is kept by the lock of where it is counted. */
+/* The lock that guards the counted action guards the counter. */
 static uint64_t ep_value(struct obj *obj, int counter)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)obj;
@@ -199,7 +203,7 @@ static struct view view_of(DAT_HANDLE handle)
 	return (struct view){ .count = 0 };
 }
 
-/* The object and the counter of a call; E(INVALID_HANDLE), or ARG2. */
+/* Finds the object and the counter of a call, or returns E(INVALID_HANDLE) or ARG2. */
 static DAT_RETURN check(DAT_HANDLE handle, int counter, struct view *view)
 {
 	*view = view_of(handle);
@@ -225,6 +229,7 @@ static uint64_t read_one(const struct view *view, int counter, int reset)
 
 DAT_RETURN ext_query_counters(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	int counter = va_arg(args, int);
 	DAT_UINT64 *out = va_arg(args, DAT_UINT64 *);
 	int reset = va_arg(args, int), i;
@@ -243,6 +248,7 @@ DAT_RETURN ext_query_counters(DAT_HANDLE handle, va_list args)
 
 DAT_RETURN ext_print_counters(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	int counter = va_arg(args, int), reset = va_arg(args, int), i;
 	char host[256] = "";
 	struct view view;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Counters of the kernel for a while: what it counted between start and stop is added to the IA's. */
+/*
+ * Counters of the kernel over an interval: the difference between start and stop is added to the
+ * IA's.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include "dapl/udapl/ext.h"
 #include "dapl/udapl/ia.h"
+#include "util/cancel.h"
 
 #define GROUPS (DCNT_IA_DIAG + 1)
-#define NONE   (-1) /* the IA counts that itself, or has no counter for it */
+#define NONE   (-1) /* the IA counts this itself, or has no counter for it */
 
 struct kernel_sample {
 	bool started[GROUPS];
@@ -29,7 +33,7 @@ static const int cm_counters[IB_CM_KINDS][IB_KERNEL_CM_MESSAGES] = {
 			       DCNT_IA_CM_ERR_DREQ_DUP, DCNT_IA_CM_ERR_DREP_DUP, NONE, NONE },
 };
 
-static int counter_of(int group, unsigned i)
+static int ext_ib_kernel_counter_of(int group, unsigned i)
 {
 	if (group == DCNT_IA_LNK)
 		return DCNT_IA_LNK_ERR_RCV + (int)i;
@@ -54,9 +58,10 @@ static bool is_group(int group)
 	return group >= 0 && group < GROUPS;
 }
 
-/* Once more is a start from here on. */
+/* A second start begins again from here. */
 DAT_RETURN ext_start_counters(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	int group = va_arg(args, int);
 	struct dapl_ia *ia = handle;
 	DAT_RETURN status = DAT_SUCCESS;
@@ -76,15 +81,15 @@ DAT_RETURN ext_start_counters(DAT_HANDLE handle, va_list args)
 	return status;
 }
 
-/* A counter of the kernel that somebody set back has counted nothing that is known. */
-static void add_locked(struct dapl_ia *ia, int group)
+/* A counter of the kernel that was reset since the start adds nothing. */
+static void ext_ib_kernel_add_locked(struct dapl_ia *ia, int group)
 {
 	const uint64_t *before = ia->kernel->values[group];
 	uint64_t now[IB_KERNEL_MOST];
 	unsigned count = sample(ia, group, now);
 
 	for (unsigned i = 0; i < count; i++) {
-		int counter = counter_of(group, i);
+		int counter = ext_ib_kernel_counter_of(group, i);
 
 		if (counter != NONE && now[i] > before[i])
 			counter_add(&ia->counters.value[counter], now[i] - before[i]);
@@ -94,6 +99,7 @@ static void add_locked(struct dapl_ia *ia, int group)
 
 DAT_RETURN ext_stop_counters(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	int group = va_arg(args, int);
 	struct dapl_ia *ia = handle;
 	bool started;
@@ -103,7 +109,7 @@ DAT_RETURN ext_stop_counters(DAT_HANDLE handle, va_list args)
 	pthread_mutex_lock(&lock);
 	started = ia->kernel && ia->kernel->started[group];
 	if (started)
-		add_locked(ia, group);
+		ext_ib_kernel_add_locked(ia, group);
 	pthread_mutex_unlock(&lock);
 	return started ? DAT_SUCCESS : DAT_ERROR(DAT_INVALID_STATE, 0);
 }

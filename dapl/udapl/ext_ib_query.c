@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Attributes of an IA by its name: it is opened without an async EVD, for as long as they are read. */
+/* Attributes of an IA by its name: the IA is opened without an async EVD while they are read. */
 #include "dapl/udapl/ext.h"
 
 DAT_RETURN ext_open_query(DAT_HANDLE name, va_list args)

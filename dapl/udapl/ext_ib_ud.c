@@ -1,54 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Datagrams of the InfiniBand extensions: sending one, and freeing what a peer left behind. */
+/* Datagrams of the InfiniBand extensions: sends one, and frees the objects of a peer. */
 #include "dapl/udapl/ep_post.h"
 #include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/ext.h"
-
-/* Under the post lock: the address stays until the request is with the device (ud_ah_free). */
-static DAT_RETURN post_datagram(struct ib_qp *qp, unsigned request, uint64_t wr_id,
-				const struct ep_work *work)
-{
-	const struct ib_ah *ah = atomic_load(&work->peer->ah);
-
-	if (!ah)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	return ib_post_datagram(qp, request, wr_id, work->segments, work->count, ah, work->word);
-}
+#include "util/cancel.h"
 
 DAT_RETURN ext_send_ud(DAT_HANDLE handle, va_list args)
 {
-	struct ep_work work = { .op = IB_OP_SEND,
-				.operation = DAT_IB_DTO_SEND_UD,
-				.special = DTO_EXTENDED,
-				.post = post_datagram };
+	struct ep_request request = { .work.op = IB_OP_SEND,
+				      .slot.operation = DAT_IB_DTO_SEND_UD,
+				      .slot.kind = DTO_EXTENDED };
+	struct ib_send_work *work = &request.work;
 	struct dapl_ep *ep = handle;
 	const DAT_IB_ADDR_HANDLE *to;
+	DAT_COMPLETION_FLAGS flags;
+	DAT_RETURN status;
 
-	work.count = (unsigned)va_arg(args, DAT_COUNT);
-	work.segments = va_arg(args, DAT_LMR_TRIPLET *);
+	work->count = va_arg(args, DAT_COUNT);
+	work->segments = va_arg(args, DAT_LMR_TRIPLET *);
 	to = va_arg(args, DAT_IB_ADDR_HANDLE *);
-	work.cookie = va_arg(args, DAT_DTO_COOKIE);
-	work.flags = va_arg(args, DAT_COMPLETION_FLAGS);
+	request.slot.cookie = va_arg(args, DAT_DTO_COOKIE);
+	flags = va_arg(args, DAT_COMPLETION_FLAGS);
 	if (!ep->datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	/* A negative count is a large one. */
-	if (work.count > (unsigned)ep->attr.max_request_iov)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (work.count && !work.segments)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	work.peer = to ? ud_peer_from(to->ah) : NULL;
-	if (!work.peer || work.peer->pz != ep->pz || !atomic_load(&work.peer->ah))
+	status = list_check((unsigned)work->count, work->segments, EP_ATTR(ep, max_request_iov));
+	if (status != DAT_SUCCESS)
+		return status;
+	request.peer = to ? ud_peer_from(to->ah) : NULL;
+	if (!request.peer || request.peer->pz != ep->pz || !atomic_load(&request.peer->ah))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	if (!flags_valid(work.flags, FLAGS_REQUEST, ep->attr.request_completion_flags))
+	if (!flags_valid(flags, FLAGS_REQUEST, EP_ATTR(ep, request_completion_flags)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	if (dto_segments_measure(work.segments, work.count).length > ep->obj.ia->attr->mtu)
+	if (dto_list_length(work->segments, (unsigned)work->count) > ep->obj.ia->attr->mtu)
 		return DAT_ERROR(DAT_LENGTH_ERROR, 0);
-	work.word = to->qpn;
-	return ep_work_post(ep, &work, DAT_INVALID_ARG3);
+	request.qp_num = to->qpn;
+	request.slot.flags = (uint8_t)flags;
+	return ep_request_post(ep, &request, DAT_INVALID_ARG3);
 }
 
 DAT_RETURN ext_ud_cm_free(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	DAT_CONTEXT context = va_arg(args, DAT_CONTEXT);
 	struct dapl_ep *ep = handle;
 
@@ -59,6 +51,7 @@ DAT_RETURN ext_ud_cm_free(DAT_HANDLE handle, va_list args)
 
 DAT_RETURN ext_ud_ah_free(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	const DAT_IB_ADDR_HANDLE *to = va_arg(args, DAT_IB_ADDR_HANDLE *);
 	struct dapl_ep *ep = handle;
 

@@ -5,18 +5,22 @@
 #include "dapl/udapl/ext.h"
 #include "dapl/udapl/provider.h"
 #include "dapl/udapl/pset.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-/* The CM asks again every 6 s (its response timeout, 4.096 us * 2^20, and the path's lifetime): three times. */
+/*
+ * The CM asks three times, once every 6 s (its response timeout, 4.096 us * 2^20, and the path's
+ * lifetime).
+ */
 #define FAREWELL_WAIT (20 * NSEC_PER_SEC)
 
-/* Exported by libdat2, declared in no public header. */
+/* libdat2 exports it, but no public header declares it. */
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE in, DAT_IA_HANDLE *out);
 
 struct ia_list ia_all = TAILQ_HEAD_INITIALIZER(ia_all);
 pthread_mutex_t ia_all_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t opened; /* number of IAs that were ever opened; guarded by ia_all_lock */
 
 static const struct ib_upcalls upcalls = {
 	.request = sp_request_upcall,
@@ -53,7 +57,7 @@ DAT_RETURN ia_no_cq(struct dapl_ia *ia, struct ib_cq **cq)
 
 /* ---- open ---- */
 
-/* The IA is no longer found by others, nor is its async EVD. */
+/* Removes the IA from ia_all, and its async EVD from other IAs. */
 static void async_leave(struct dapl_ia *ia)
 {
 	struct dapl_evd *evd = ia->async_evd;
@@ -64,27 +68,34 @@ static void async_leave(struct dapl_ia *ia)
 	ia->async_evd = NULL;
 	if (evd)
 		evd_detach(evd, EVD_STREAM_OTHER, 0);
-	/* Abrupt close: IAs that were given an EVD of this one have none from now on. */
+	/* Abrupt close: IAs that use an EVD of this IA as their async EVD have none from now on. */
 	TAILQ_FOREACH(other, &ia_all, all) {
 		if (other->async_evd && other->async_evd->obj.ia == ia) {
 			evd_detach(other->async_evd, EVD_STREAM_OTHER, 0);
 			other->async_evd = NULL;
 		}
+		/*
+		 * Its notices may have waited for room in an EVD that is not its async EVD any
+		 * more.
+		 */
+		task_post(&other->task, IA_DUE_NOTICES);
 	}
 	pthread_mutex_unlock(&ia_all_lock);
 	if (evd && ia->owns_async_evd)
 		evd_destroy(evd);
 }
 
-/* Accepts a half-built one, as long as it holds no objects. */
+/* Destroys the IA, which may be half-built but holds no objects. */
 static void ia_destroy(struct dapl_ia *ia)
 {
 	if (ia->no_cq && ib_cq_destroy(ia->no_cq) != DAT_SUCCESS)
-		log_at(LOG_ERROR, "ia %s: a CQ is left to the device", ia->name);
+		log_at(LOG_ERROR, "ia %s: the device refuses to destroy a CQ", ia->name);
 	qp_table_destroy(ia);
 	ia_strings_destroy(ia);
 	ext_kernel_free(ia);
+	task_end(&ia->task);
 	ib_device_close(ia->device);
+	pthread_mutex_destroy(&ia->notices_lock);
 	pthread_mutex_destroy(&ia->no_cq_lock);
 	pthread_mutex_destroy(&ia->lock);
 	obj_free(&ia->obj, OBJ_IA);
@@ -103,11 +114,14 @@ static DAT_RETURN ia_create(const char *name, const char *params, const DAT_PROV
 	snprintf(new->name, sizeof(new->name), "%s", name);
 	pthread_mutex_init(&new->lock, NULL);
 	pthread_mutex_init(&new->no_cq_lock, NULL);
+	pthread_mutex_init(&new->notices_lock, NULL);
+	TAILQ_INIT(&new->notices);
 	for (kind = 0; kind < OBJ_KINDS; kind++)
 		TAILQ_INIT(&new->objects[kind]);
 	status = ib_device_open(params, &upcalls, &new->device);
 	if (status == DAT_SUCCESS) {
 		new->attr = ib_device_attr(new->device);
+		task_init(&new->task, new->device, ia_task_run);
 		address_copy(&new->address, ib_device_address(new->device));
 		status = ia_strings_create(new);
 	}
@@ -121,7 +135,7 @@ static DAT_RETURN ia_create(const char *name, const char *params, const DAT_PROV
 	return DAT_SUCCESS;
 }
 
-/* What the consumer says of the async EVD: make one, another instance has it, or take this one. */
+/* The consumer's choice of async EVD: a new one, that of another instance, or the given one. */
 static DAT_RETURN async_join(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE given)
 {
 	struct dapl_evd *evd;
@@ -175,6 +189,7 @@ DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_H
 		return status;
 	}
 	pthread_mutex_lock(&ia_all_lock);
+	ia->number = ++opened;
 	TAILQ_INSERT_TAIL(&ia_all, ia, all);
 	pthread_mutex_unlock(&ia_all_lock);
 	obj_publish(&ia->obj, OBJ_IA);
@@ -202,7 +217,7 @@ static bool is_in_use(struct dapl_ia *ia)
 	pthread_mutex_unlock(&ia->lock);
 	if (!own || used)
 		return used;
-	/* The one reference that is left is that of the IA itself. */
+	/* The last reference is that of the IA itself. */
 	if (atomic_load(&own->obj.users) > 1)
 		return true;
 	lock_acquire(&own->lock);
@@ -211,7 +226,7 @@ static bool is_in_use(struct dapl_ia *ia)
 	return used;
 }
 
-static void *first_of(struct dapl_ia *ia, enum obj_kind kind, const void *but)
+static void *ia_first_of(struct dapl_ia *ia, enum obj_kind kind, const void *but)
 {
 	struct obj *obj;
 
@@ -223,7 +238,10 @@ static void *first_of(struct dapl_ia *ia, enum obj_kind kind, const void *but)
 	return obj;
 }
 
-/* Each before what it refers to; listeners first, whose requests come with endpoints. */
+/*
+ * Destroys each object before the ones it refers to; listeners first, because their requests create
+ * endpoints.
+ */
 static void destroy_all(struct dapl_ia *ia)
 {
 	static const enum obj_kind listeners[] = { OBJ_PSP, OBJ_RSP, OBJ_CSP };
@@ -232,28 +250,28 @@ static void destroy_all(struct dapl_ia *ia)
 	size_t i;
 
 	for (i = 0; i < sizeof(listeners) / sizeof(listeners[0]); i++)
-		while ((obj = first_of(ia, listeners[i], NULL)))
+		while ((obj = ia_first_of(ia, listeners[i], NULL)))
 			sp_destroy(obj);
-	while ((obj = first_of(ia, OBJ_CR, NULL)))
+	while ((obj = ia_first_of(ia, OBJ_CR, NULL)))
 		cr_destroy(obj);
-	while ((obj = first_of(ia, OBJ_EP, NULL))) {
+	while ((obj = ia_first_of(ia, OBJ_EP, NULL))) {
 		if (obj_retire_in_use(obj))
 			obj_wait_unused(obj);
 		ep_destroy(obj);
 	}
-	while ((obj = first_of(ia, OBJ_RMR, NULL)))
+	while ((obj = ia_first_of(ia, OBJ_RMR, NULL)))
 		rmr_destroy(obj);
-	while ((obj = first_of(ia, OBJ_LMR, NULL)))
+	while ((obj = ia_first_of(ia, OBJ_LMR, NULL)))
 		lmr_abandon(obj);
-	while ((obj = first_of(ia, OBJ_SRQ, NULL)))
+	while ((obj = ia_first_of(ia, OBJ_SRQ, NULL)))
 		srq_abandon(obj);
-	while ((obj = first_of(ia, OBJ_PZ, NULL)))
+	while ((obj = ia_first_of(ia, OBJ_PZ, NULL)))
 		pz_abandon(obj);
-	while ((obj = first_of(ia, OBJ_PSET, NULL)))
+	while ((obj = ia_first_of(ia, OBJ_PSET, NULL)))
 		pset_destroy(obj);
-	while ((obj = first_of(ia, OBJ_EVD, own)))
+	while ((obj = ia_first_of(ia, OBJ_EVD, own)))
 		evd_destroy(obj);
-	while ((obj = first_of(ia, OBJ_CNO, NULL)))
+	while ((obj = ia_first_of(ia, OBJ_CNO, NULL)))
 		cno_destroy(obj);
 }
 
@@ -272,7 +290,7 @@ DAT_RETURN dapl_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	async_leave(ia);
 	obj_hide(&ia->obj, OBJ_IA);
 	if (flags == DAT_CLOSE_GRACEFUL_FLAG)
-		ib_device_farewell(ia->device, clock_now() + FAREWELL_WAIT);
+		ib_device_drain(ia->device, clock_now() + FAREWELL_WAIT);
 	log_at(LOG_NOTE, "ia %s: closed", ia->name);
 	ia_destroy(ia);
 	return DAT_SUCCESS;

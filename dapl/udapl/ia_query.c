@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What an IA says of itself, its device and this provider. */
+/* The attributes of an IA, its device and this provider. */
 #include <arpa/inet.h>
 #include <limits.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ __attribute__((format(printf, 3, 4))) static void add(struct ia_strings *strings
 	strings->named[strings->count++] = (DAT_NAMED_ATTR){ .name = name, .value = value };
 }
 
-/* As ibv_port_state numbers them. */
+/* In the order of the numbers of ibv_port_state. */
 static const char *port_status(unsigned state)
 {
 	static const char *const names[] = { "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "DEFER" };
@@ -84,8 +84,8 @@ DAT_RETURN ia_strings_create(struct dapl_ia *ia)
 
 	if (!strings)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	/* What scripts take for the rdma_cm provider. */
-	add(strings, "DAT_IB_PROVIDER_NAME", "CMA");
+	/* Scripts identify the connection manager by this name. */
+	add(strings, "DAT_IB_PROVIDER_NAME", "%s", ib_cm.name);
 	add(strings, "DAT_IB_DEVICE_NAME", "%s", attr->device_name);
 	add(strings, "DAT_IB_CONNECTIVITY_MODE", "DIRECT");
 	add(strings, "DAT_IB_RDMA_READ", "TRUE");
@@ -101,7 +101,7 @@ DAT_RETURN ia_strings_create(struct dapl_ia *ia)
 	if (attr->datagrams)
 		add(strings, DAT_IB_ATTR_UD, "TRUE");
 	add(strings, DAT_IB_ATTR_COUNTERS, "TRUE");
-	/* Registries pass operations on only for an IA that reports extensions. */
+	/* Registries pass operations only to an IA that reports extensions. */
 	if (!attr->iwarp)
 		add_event_extension(strings, ia);
 	ia->strings = strings;
@@ -114,7 +114,7 @@ void ia_strings_destroy(struct dapl_ia *ia)
 	ia->strings = NULL;
 }
 
-/* ---- numbers: the device's, cut to what the attribute can say ---- */
+/* ---- numbers: those of the device, cut to the range of the attribute ---- */
 
 static DAT_COUNT count(uint64_t value)
 {
@@ -156,7 +156,7 @@ static void fill_ia(const struct dapl_ia *ia, DAT_IA_ATTR *out)
 		.max_iov_segments_per_rdma_read = count(attr->max_sge_read),
 		.max_iov_segments_per_rdma_write = count(attr->max_sge),
 		.max_rdma_read_in = count(attr->max_read_in_device),
-		/* a device limits what it initiates by queue pair only */
+		/* a device has a limit per queue pair only */
 		.max_rdma_read_out = count((uint64_t)attr->max_read_out * attr->max_qp),
 		.max_rdma_read_per_ep_in_guaranteed =
 			(uint64_t)attr->max_read_in * attr->max_qp <= attr->max_read_in_device,
@@ -170,7 +170,7 @@ static void fill_ia(const struct dapl_ia *ia, DAT_IA_ATTR *out)
 		 attr->vendor_part_id);
 }
 
-/* The merge matrix is constant for consumers; whoever fills it writes around the qualifier. */
+/* The merge matrix is const for consumers, so it is filled in through a cast. */
 static void fill_merging(DAT_PROVIDER_ATTR *out)
 {
 	DAT_BOOLEAN *cell = (DAT_BOOLEAN *)((char *)out + offsetof(DAT_PROVIDER_ATTR,
@@ -212,7 +212,7 @@ static void fill_provider(const struct dapl_ia *ia, DAT_PROVIDER_ATTR *out)
 				   : attr->mw_type1		    ? DAT_RMR_SCOPE_PZ
 								    : DAT_RMR_SCOPE_EP;
 	out->srq_supported = attr->max_srq > 0;
-	/* the low one; that of an EP no device has */
+	/* the low watermark of an SRQ; no device has that of an EP */
 	out->srq_watermarks_supported = attr->max_srq > 0;
 	out->srq_ep_pz_difference_supported = attr->max_srq > 0;
 	out->srq_info_supported = attr->max_srq > 0;
@@ -224,8 +224,9 @@ static void fill_provider(const struct dapl_ia *ia, DAT_PROVIDER_ATTR *out)
 }
 
 /*
- * In dat_ia_close OFED's registry asks for the provider's attributes, with these very arguments, and finds the record to
- * release by is_thread_safe among them; if the answer is not the record's, the close fails. Our registry does not ask.
+ * In dat_ia_close OFED's registry asks for the provider's attributes, with these very arguments,
+ * and uses is_thread_safe to find the record to release; if the answer is not that of the record,
+ * the close fails. Our registry does not ask.
  */
 static bool is_for_the_record(const DAT_EVD_HANDLE *async_evd, const DAT_IA_ATTR *ia_attr,
 			      DAT_PROVIDER_ATTR_MASK provider_mask)
@@ -251,7 +252,10 @@ DAT_RETURN dapl_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA
 	if (provider_mask && !provider_attr)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
 
-	/* Consumers pass a narrow mask and read wide: a structure asked of is filled in whole. */
+	/*
+	 * Some consumers pass a narrow mask and read more members, so a requested structure is
+	 * filled in whole.
+	 */
 	if (ia_mask)
 		fill_ia(ia, ia_attr);
 	if (provider_mask)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Local memory regions: the checks of a registration, its outputs, its end. */
+/* Local memory regions: the checks of a registration, its outputs, its destruction. */
 #include <stdlib.h>
 #include <string.h>
 #include <dat2/dat_ib_extensions.h>
@@ -12,7 +12,8 @@
 #define PRIVILEGES_KNOWN ((unsigned)DAT_MEM_PRIV_ALL_FLAG | (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 
 /*
- * Accepts a half-built one. The device refuses while a window is bound; the LMR is then as before.
+ * Destroys an LMR, which may be half-built. The device refuses while a window is bound; the LMR is
+ * then unchanged.
  */
 static DAT_RETURN lmr_destroy(struct dapl_lmr *lmr)
 {
@@ -51,8 +52,8 @@ static DAT_RETURN check_length(const struct ib_attr *attr, uintptr_t address, DA
 }
 
 /*
- * The range that a region names, checked; of another LMR it is the whole of it, whatever length
- * was given.
+ * Checks the range of a region. A region over another LMR has the whole range of that, whatever the
+ * given length.
  */
 static DAT_RETURN find_range(const struct ib_attr *attr, DAT_MEM_TYPE type,
 			     const DAT_REGION_DESCRIPTION *region, DAT_VLEN *length, void **address)
@@ -87,7 +88,7 @@ static DAT_RETURN lmr_build(struct dapl_lmr *lmr, void *address, DAT_MEM_PRIV_FL
 	if (status != DAT_SUCCESS)
 		return status;
 	param->lmr_context = lkey;
-	/* Without a remote privilege there is nothing a peer could do with a key. */
+	/* Without a remote privilege a peer has no use for a key. */
 	param->rmr_context = (unsigned)privileges & PRIVILEGES_REMOTE ? rkey : 0;
 	param->registered_size = param->length;
 	param->registered_address = (DAT_VADDR)(uintptr_t)address;
@@ -180,12 +181,16 @@ DAT_RETURN dapl_lmr_free(DAT_LMR_HANDLE handle)
 
 	if (!lmr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	if (!obj_retire(&lmr->obj))
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
+	if (!obj_retire(&lmr->obj)) {
+		/* Retired binds do not need the LMR any more, but may not have released it yet. */
+		rmr_flights_land_all(lmr->obj.ia, false);
+		if (!obj_retire(&lmr->obj))
+			return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
+	}
 
 	if (lmr_destroy(lmr) == DAT_SUCCESS)
 		return DAT_SUCCESS;
-	/* A window may still hold it that its EP can unbind no more. */
+	/* A window that its EP cannot unbind any more may still refer to the LMR. */
 	if (rmr_renew_all(lmr->obj.ia) && lmr_destroy(lmr) == DAT_SUCCESS)
 		return DAT_SUCCESS;
 	obj_unretire(&lmr->obj);
@@ -201,8 +206,8 @@ void lmr_abandon(struct dapl_lmr *lmr)
 }
 
 /*
- * Memory is coherent here: what a sync has to see to is only the order of the processor's own
- * accesses. A locked instruction does what a fence would, and sanitizers know it.
+ * Memory is coherent here, so a sync only has to order the processor's own accesses. A locked
+ * instruction does what a fence would, and sanitizers know it.
  */
 static DAT_RETURN lmr_sync(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *segments, DAT_VLEN count)
 {

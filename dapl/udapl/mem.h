@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Protection zones, local memory regions, and what of them is open to peers. */
+/* Protection zones, local memory regions and remote memory regions. */
 #ifndef DAPL_MEM_H
 #define DAPL_MEM_H
 
+#include <pthread.h>
 #include "dapl/udapl/ia.h"
 #include "util/lock.h"
 
@@ -12,34 +13,50 @@ struct dapl_pz {
 };
 
 struct dapl_lmr {
-	struct obj obj; /* users: RMRs bound to it */
+	struct obj obj; /* users: RMRs bound to it, and binds of it in flight */
 	struct dapl_pz *pz;
 	struct ib_mr *mr;
-	DAT_LMR_PARAM param;		  /* what dat_lmr_query answers, but for the IA */
-	char cookie[DAT_LMR_COOKIE_SIZE]; /* of SHARED_VIRTUAL: the query points at it */
+	/* the attributes that dat_lmr_query returns, without the IA */
+	DAT_LMR_PARAM param;
+	char cookie[DAT_LMR_COOKIE_SIZE]; /* of SHARED_VIRTUAL; the query points to it */
+};
+
+/*
+ * A memory window. An RMR holds its present window; a bind in flight holds the window that it
+ * binds, even after the RMR is freed.
+ */
+struct rmr_window {
+	struct ib_mw *mw;
+	atomic_uint holders;
 };
 
 /*
  * A remote memory region: a memory window, of type 1 with the scope of a PZ, of type 2 with that of
- * an EP. What it is bound to changes when a bind is posted, and when one fails, the peer invalidates
- * it or its EP loses the connection.
+ * an EP. Its binding changes when a bind is posted or fails, when the peer invalidates it, and when
+ * its EP loses the connection.
  */
 struct dapl_rmr {
 	struct obj obj;
-	/* these two outlive the object, for who comes late */
-	struct lock lock;  /* binds, renewals, free: one at a time */
+	/* these three survive the object, for threads that still use the handle */
+	/* binds, renewals, free: one at a time; may be held across system calls */
+	pthread_mutex_t lock;
 	uint64_t bound_by; /* wr_id of the bind that led here, or 0; rmr_lock */
+	/* wr_id of the bind that is being posted and has not ended, or 0; rmr_lock */
+	uint64_t binding;
 
 	struct dapl_pz *pz;
-	struct ib_mw *mw;	    /* NULL: being freed; lock */
-	atomic_bool stale;	    /* the window has to be made anew: nobody can unbind it */
-	DAT_RMR_PARAM param;	    /* what dat_rmr_query answers, but for the IA; rmr_lock */
-	struct dapl_lmr *lmr;	    /* bound to, and holding it; NULL: unbound; rmr_lock */
-	struct dapl_ep *ep;	    /* bound through, with the scope of an EP; rmr_lock */
-	LIST_ENTRY(dapl_rmr) entry; /* of ep->rmrs; rmr_lock */
+	struct rmr_window *window; /* NULL while being freed; lock */
+	/* the window has to be replaced, because no request can unbind it */
+	atomic_bool stale;
+	/* the attributes that dat_rmr_query returns, without the IA; rmr_lock */
+	DAT_RMR_PARAM param;
+	/* the LMR of the binding, which it holds; NULL if unbound; rmr_lock */
+	struct dapl_lmr *lmr;
+	struct dapl_ep *ep;	    /* the EP of the binding, with the scope of an EP; rmr_lock */
+	LIST_ENTRY(dapl_rmr) entry; /* in ep->rmrs; rmr_lock */
 };
 
-extern struct lock rmr_lock; /* what RMRs are bound to; innermost but for the device */
+extern struct lock rmr_lock; /* what RMRs are bound to; not held across calls of the device */
 
 static inline struct dapl_rmr *rmr_from(DAT_RMR_HANDLE handle)
 {
@@ -48,17 +65,57 @@ static inline struct dapl_rmr *rmr_from(DAT_RMR_HANDLE handle)
 
 void rmr_bind_locked(struct dapl_rmr *rmr, struct dapl_lmr *lmr, struct dapl_ep *ep, uint64_t id);
 void rmr_unbind_locked(struct dapl_rmr *rmr);
-/* Makes a stale window anew; caller holds the RMR's lock. */
+/* Replaces a stale window. The caller holds the RMR's lock. */
 DAT_RETURN rmr_renew(struct dapl_rmr *rmr);
-/* All that are stale: what they were bound to may then be freed. false: there was none. */
+/* Replaces all stale windows, so that their LMRs can be freed. Returns false if there was none. */
 bool rmr_renew_all(struct dapl_ia *ia);
-/* The bind `id` of the RMR in slot `index` of its pool failed. */
+/* Called when the bind `id` of the RMR in slot `index` of its pool failed. */
 void rmr_bind_failed(uint32_t index, uint64_t id);
-/* The peer of the EP sent that the key is to end. */
+/* Called when the peer of the EP sent a message that invalidated `key`. */
 void rmr_invalidated(struct dapl_ep *ep, uint32_t key);
-/* The EP's connection, or its QP, has come to an end. */
+/* Called when the EP's connection or QP has ended. */
 void rmr_ep_ended(struct dapl_ep *ep);
 void rmr_destroy(struct dapl_rmr *rmr);
+
+/*
+ * Binds in flight (rmr_flight.c). The device needs window and region of a bind when it executes it, so a bind holds both
+ * from its post until its slot retires, or until the EP's QP is gone.
+ */
+struct dto_ring;
+struct rmr_flight {
+	struct rmr_window *window;
+	struct dapl_lmr *lmr; /* NULL for an unbind */
+	uint32_t position;    /* position of the request in its ring */
+};
+/* The binds in flight of an EP, in posting order; guarded by its post lock. */
+struct rmr_flights {
+	struct rmr_flight *list; /* NULL if nothing can be posted */
+	uint32_t mask, head, tail;
+};
+DAT_RETURN rmr_window_create(struct dapl_pz *pz, bool type2, struct rmr_window **window);
+/* Accepts NULL. Returns false if a bind in flight still holds the window. */
+bool rmr_window_release(struct rmr_window *window);
+DAT_RETURN rmr_flights_init(struct rmr_flights *flights, const struct dto_ring *ring);
+/*
+ * Called when the QP is destroyed or was never used: all flights end. The caller holds no spin
+ * lock.
+ */
+void rmr_flights_end(struct rmr_flights *flights);
+/* The request in that position was posted. The caller holds the post lock and has seen room for it. */
+void rmr_flight_begin_locked(struct dapl_ep *ep, uint32_t position, struct rmr_window *window,
+			     struct dapl_lmr *lmr);
+/* Releases what the flights hold whose slots have retired. The caller holds no lock but its IA's. */
+void rmr_flights_land(struct dapl_ep *ep);
+/*
+ * The same for all EPs of the IA. With `watch`, a flight may hold a window without an RMR, which no
+ * call would release; the event thread then releases it after the completion of the bind.
+ */
+void rmr_flights_land_all(struct dapl_ia *ia, bool watch);
+/*
+ * Called by the data path when the slot of a bind has retired, with the lock of the request EVD
+ * held.
+ */
+void rmr_flight_landed(struct dapl_ep *ep);
 
 static inline struct dapl_pz *pz_from(DAT_PZ_HANDLE handle)
 {
@@ -70,7 +127,7 @@ static inline struct dapl_lmr *lmr_from(DAT_LMR_HANDLE handle)
 	return obj_from(handle, OBJ_LMR);
 }
 
-/* Abrupt close: freed whatever the device says. */
+/* Abrupt close: frees the object even if the device refuses. */
 void pz_abandon(struct dapl_pz *pz);
 void lmr_abandon(struct dapl_lmr *lmr);
 

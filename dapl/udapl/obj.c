@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Type-stable pools: one for each kind of object, slots found by index without a lock. */
+/* Type-stable pools: one for each kind of object; slots are found by index without a lock. */
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,28 +8,29 @@
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/ep_ud.h"
 #include "dapl/udapl/mem.h"
+#include "dapl/udapl/provider.h"
 #include "dapl/udapl/pset.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 
-/* Chunk k holds CHUNK_FIRST << k slots, so an index says its chunk by its highest bit. */
+/* Chunk k holds CHUNK_FIRST << k slots, so the highest bit of an index selects its chunk. */
 #define CHUNK_FIRST_BITS 4
 #define CHUNK_FIRST	 (1u << CHUNK_FIRST_BITS)
-#define CHUNKS		 16 /* 2^20 - 16 slots: what an index of dto_id can say */
+#define CHUNKS		 (OBJ_INDEX_BITS - CHUNK_FIRST_BITS)
 /*
- * So many others die before a slot is used anew: a thread that has looked at a handle and not gone
- * on yet is not overtaken by the slot's next life.
+ * This many other slots are freed before a slot is reused: a thread that has just checked a handle
+ * finishes before its slot holds another object.
  */
 #define DEAD_LEAST 1024u
 
 struct pool {
 	const size_t size; /* of a slot */
-	const size_t keep; /* bytes that a new life of the slot leaves as they are */
+	const size_t keep; /* bytes that are kept when the slot is reused */
 	_Atomic(char *) chunks[CHUNKS];
-	pthread_mutex_t lock;	 /* all below; innermost */
-	uint32_t used;		 /* slots that have been in use at some time */
-	uint32_t end;		 /* slots in chunks */
-	TAILQ_HEAD(, obj) queue; /* freed slots, the longest dead first */
-	uint32_t dead;		 /* in the queue */
+	pthread_mutex_t lock;	 /* guards all below; no other lock is acquired inside it */
+	uint32_t used;		 /* number of slots that were ever used */
+	uint32_t end;		 /* number of slots in chunks */
+	TAILQ_HEAD(, obj) queue; /* freed slots, the one that was freed first at the head */
+	uint32_t dead;		 /* number of slots in the queue */
 };
 
 #define POOL(kind, size_, keep_)                         \
@@ -61,18 +62,34 @@ _Static_assert(offsetof(struct dapl_srq, lock) == sizeof(struct obj) &&
 		       offsetof(struct dapl_cno, lock) == sizeof(struct obj),
 	       "what survives follows the header");
 
+void obj_fork_prepare(void)
+{
+	struct pool *pool;
+
+	for (pool = pools; pool < pools + OBJ_KINDS; pool++)
+		pthread_mutex_lock(&pool->lock);
+}
+
+void obj_fork_end(void)
+{
+	struct pool *pool;
+
+	for (pool = pools; pool < pools + OBJ_KINDS; pool++)
+		pthread_mutex_unlock(&pool->lock);
+}
+
 static unsigned chunk_of(uint32_t index)
 {
 	return 31u - (unsigned)__builtin_clz(index + CHUNK_FIRST) - CHUNK_FIRST_BITS;
 }
 
-static struct obj *slot_at(struct pool *pool, uint32_t index)
+static struct obj *obj_slot_at(struct pool *pool, uint32_t index)
 {
 	unsigned k = chunk_of(index);
 	char *chunk = NULL;
 
 	if (k < CHUNKS)
-		/* acquire: whoever learned the index sees the zeroed chunk */
+		/* acquire: a thread that knows the index sees the zeroed chunk */
 		chunk = atomic_load_explicit(&pool->chunks[k], memory_order_acquire);
 	if (!chunk)
 		return NULL;
@@ -81,10 +98,10 @@ static struct obj *slot_at(struct pool *pool, uint32_t index)
 
 void *obj_at(enum obj_kind kind, uint32_t index)
 {
-	return slot_at(&pools[kind], index);
+	return obj_slot_at(&pools[kind], index);
 }
 
-static bool grow_locked(struct pool *pool)
+static bool obj_grow_locked(struct pool *pool)
 {
 	unsigned k = chunk_of(pool->end);
 	uint32_t count = CHUNK_FIRST << k;
@@ -102,16 +119,16 @@ static bool grow_locked(struct pool *pool)
 }
 
 /*
- * Slots never used come first, then the longest dead: a stale handle stays recognisable for as
- * long as may be.
+ * Unused slots are taken first, then the one that was freed first: a stale handle stays
+ * recognisable as long as possible.
  */
 static struct obj *slot_take(struct pool *pool)
 {
 	struct obj *obj = NULL;
 
 	pthread_mutex_lock(&pool->lock);
-	if (pool->used < pool->end || (pool->dead < DEAD_LEAST && grow_locked(pool))) {
-		obj = slot_at(pool, pool->used);
+	if (pool->used < pool->end || (pool->dead < DEAD_LEAST && obj_grow_locked(pool))) {
+		obj = obj_slot_at(pool, pool->used);
 		obj->index = pool->used++;
 	} else if (pool->dead) {
 		obj = TAILQ_FIRST(&pool->queue);
@@ -140,13 +157,16 @@ void *obj_new(struct dapl_ia *ia, enum obj_kind kind)
 		ia_count(ia, DCNT_IA_MEM_ALLOC);
 		counter_add(&ia->counters.value[DCNT_IA_MEM_ALLOC_DATA], pool->size);
 	}
-	/* A slot's provider word is never cleared: libdat reads it through stale handles too. */
+	/*
+	 * A slot's provider word is never cleared, because libdat reads it through stale handles,
+	 * too.
+	 */
 	if (ia && obj->provider != ia->obj.provider)
 		obj->provider = ia->obj.provider;
 	return obj;
 }
 
-/* What creating and freeing one is counted as. Service points count themselves (sp.c). */
+/* The counters of creation and free. Service points count themselves (service_point.c). */
 static const struct {
 	bool counted;
 	DAT_IA_COUNTERS created, freed;
@@ -176,7 +196,7 @@ void obj_hide(struct obj *obj, enum obj_kind kind)
 {
 	if (atomic_load_explicit(&obj->kind, memory_order_relaxed) == OBJ_FREE)
 		return;
-	/* release: nothing of the object's end moves before its handle is invalid */
+	/* release: nothing of the object's destruction moves before its handle is invalid */
 	atomic_store_explicit(&obj->kind, OBJ_FREE, memory_order_release);
 	if (obj->ia && counted_as[kind].counted)
 		ia_count(obj->ia, counted_as[kind].freed);
@@ -202,7 +222,7 @@ void obj_free(struct obj *obj, enum obj_kind kind)
 
 void obj_wait_unused(const struct obj *obj)
 {
-	/* acquire: what those calls did is done */
+	/* acquire: the effects of those calls are seen */
 	while (atomic_load_explicit(&obj->users, memory_order_acquire) != OBJ_RETIRED)
 		sched_yield();
 }

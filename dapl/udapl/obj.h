@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What every DAT object has in common: the handle, its check, its references, its IA. */
+/* The common part of every DAT object: handle, kind, references, IA. */
 #ifndef DAPL_OBJ_H
 #define DAPL_OBJ_H
 
@@ -30,46 +30,50 @@ enum obj_kind {
 
 struct dapl_ia;
 
-#define OBJ_RETIRED (INT32_MIN / 2) /* plus the calls that have not noticed yet */
+#define OBJ_INDEX_BITS 20	       /* of obj.index; a pool has fewer slots than that */
+#define OBJ_RETIRED    (INT32_MIN / 2) /* plus the number of calls still in progress */
 
 /*
- * First member of every object. Objects come from pools that are stable by kind: a freed slot goes
- * to the end of its kind's queue and back to malloc only when the provider is unloaded, so reading
- * the kind of a stale handle is defined and answers OBJ_FREE. A slot in use again passes for the
- * old object.
+ * The first member of every object. Objects come from pools that are stable by kind: a freed slot
+ * goes to the end of its kind's queue and is returned to malloc only when the provider is unloaded,
+ * so the kind of a stale handle can be read and is OBJ_FREE. A stale handle of a reused slot is
+ * taken for the new object.
  */
 struct obj {
 	const struct dat_provider *provider; /* first: libdat dispatches through it */
-	_Atomic uint32_t kind;		     /* enum obj_kind; released last at creation */
-	uint32_t index;			     /* of the slot in its pool; constant */
-	_Atomic uint32_t generation;	     /* grows with each use, and each QP of an EP */
-	atomic_int users;		     /* objects that refer to it; negative: retired */
-	DAT_CONTEXT context;		     /* the consumer's; guarded by nothing */
+	/* enum obj_kind; stored last at creation, with release */
+	_Atomic uint32_t kind;
+	uint32_t index;		     /* index of the slot in its pool; constant */
+	_Atomic uint32_t generation; /* grows with each use, and with each QP of an EP */
+	/* number of references from other objects; negative: retired */
+	atomic_int users;
+	DAT_CONTEXT context; /* the consumer's context; guarded by nothing */
 	struct dapl_ia *ia;
-	TAILQ_ENTRY(obj) link; /* ia->objects[kind] (ia->lock) or pool's queue */
+	TAILQ_ENTRY(obj) link; /* in ia->objects[kind] (ia->lock) or the pool's queue */
 };
 
 /*
- * A zeroed object of the IA (NULL for an IA), kind still OBJ_FREE: no handle to it is valid before
- * obj_publish. NULL when memory is out. The lock of an SRQ or CNO keeps its value: a late holder
- * of the slot's last life may still have it.
+ * Returns a zeroed object of the IA (NULL for an IA) whose kind is still OBJ_FREE, so that no
+ * handle is valid before obj_publish, or NULL without memory. The lock of an SRQ or CNO keeps its
+ * value, because a thread may still hold it through a stale handle.
  */
 void *obj_new(struct dapl_ia *ia, enum obj_kind kind);
 /* Makes the handle valid and lists the object in its IA. */
 void obj_publish(struct obj *obj, enum obj_kind kind);
 /*
- * Makes the handle invalid and takes the object off its IA's list; the slot stays taken until
+ * Makes the handle invalid and removes the object from its IA's list; the slot stays in use until
  * obj_free.
  */
 void obj_hide(struct obj *obj, enum obj_kind kind);
-/* The same, and gives the slot back. Published, hidden or neither. */
+/* Hides the object if it is published, and frees its slot. */
 void obj_free(struct obj *obj, enum obj_kind kind);
-void *obj_at(enum obj_kind kind, uint32_t index); /* slot by index, used or free; lock-free */
-void obj_pools_free(void);			  /* at unload; nothing may be in use */
+/* returns the slot by index, used or free; takes no lock */
+void *obj_at(enum obj_kind kind, uint32_t index);
+void obj_pools_free(void); /* at unload; no slot may be in use */
 
 /*
  * For the handle that a call was dispatched through: libdat has read its first word, so the second
- * can be read too, and the kind alone is in question.
+ * can be read, too, and only the kind is to be checked.
  */
 static inline bool obj_is(const void *handle, enum obj_kind kind)
 {
@@ -79,8 +83,8 @@ static inline bool obj_is(const void *handle, enum obj_kind kind)
 }
 
 /*
- * The object if `handle` is a live one of this kind, else NULL. Never reads through a NULL, small
- * or misaligned one.
+ * Returns the object if `handle` is a live one of this kind, else NULL. Never reads through a NULL,
+ * small or misaligned handle.
  */
 static inline void *obj_from(const void *handle, enum obj_kind kind)
 {
@@ -105,7 +109,7 @@ static inline void obj_next_generation(struct obj *obj)
 	atomic_fetch_add_explicit(&obj->generation, 1, memory_order_relaxed);
 }
 
-/* One more reference; false when the object is being freed. */
+/* Adds a reference; returns false if the object is being freed. */
 static inline bool obj_hold(struct obj *obj)
 {
 	int users = atomic_load_explicit(&obj->users, memory_order_relaxed);
@@ -122,7 +126,10 @@ static inline void obj_release(struct obj *obj)
 	atomic_fetch_sub(&obj->users, 1);
 }
 
-/* From unused to retired in one step; false while something refers to the object. */
+/*
+ * Changes from unused to retired in one step; returns false while another object refers to this
+ * one.
+ */
 static inline bool obj_retire(struct obj *obj)
 {
 	int none = 0;
@@ -131,8 +138,9 @@ static inline bool obj_retire(struct obj *obj)
 }
 
 /*
- * For an object that nothing refers to but calls in progress: no further one may begin, and
- * obj_wait_unused returns when the last of them is over. false: it is retired already.
+ * For an object to which only calls in progress refer: no further call may begin, and
+ * obj_wait_unused returns when the last one has returned. Returns false if the object is already
+ * retired.
  */
 static inline bool obj_retire_in_use(struct obj *obj)
 {
@@ -152,7 +160,7 @@ static inline bool obj_is_retired(const struct obj *obj)
 	return atomic_load_explicit(&obj->users, memory_order_relaxed) < 0;
 }
 
-/* The device refused: the object stays in use. */
+/* Called after the device refused: the object stays in use. */
 static inline void obj_unretire(struct obj *obj)
 {
 	atomic_store(&obj->users, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The provider: its table, and the three symbols by which the registry knows it. */
+/* The provider: its table, and the three symbols that the registry uses. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,12 +8,13 @@
 #include <sys/queue.h>
 #include "dapl/udapl/ia.h"
 #include "dapl/udapl/provider.h"
+#include "dapl/udapl/traced.h"
 #include "util/log.h"
 #include "util/settings.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* For extension operations that this provider does not have. */
+/* Serves extension operations that this provider does not have. */
 DAT_RETURN dapl_not_implemented(void)
 {
 	return DAT_ERROR(DAT_NOT_IMPLEMENTED, 0);
@@ -102,20 +103,30 @@ static const DAT_PROVIDER table = {
 };
 
 /*
- * An IA name that the registry announced. Stays, table and all, until unload: stale handles lead
- * to it.
+ * An IA name that the registry announced. It stays with its table until unload, because stale
+ * handles lead to it.
  */
 struct name {
 	SLIST_ENTRY(name) entry;
-	DAT_PROVIDER table; /* of this name; device_name is `text` */
+	DAT_PROVIDER table; /* the table of this name; device_name is `text` */
 	char text[DAT_NAME_MAX_LENGTH];
 	char *params;
-	DAT_BOOLEAN thread_safe; /* as the registry lists it */
+	DAT_BOOLEAN thread_safe; /* the name in the registry's list */
 	bool registered;
 };
 
 static SLIST_HEAD(, name) names = SLIST_HEAD_INITIALIZER(names);
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void names_fork_prepare(void)
+{
+	pthread_mutex_lock(&names_lock);
+}
+
+void names_fork_end(void)
+{
+	pthread_mutex_unlock(&names_lock);
+}
 
 static struct name *name_find_locked(const char *text)
 {
@@ -144,7 +155,8 @@ const DAT_PROVIDER *provider_find(const char *text, const char **params, DAT_BOO
 }
 
 /*
- * NULL when memory is out. The name as it is now known, with the parameters of this announcement.
+ * Finds or adds the name and stores the parameters of this announcement. Returns NULL without
+ * memory.
  */
 static struct name *name_add(const DAT_PROVIDER_INFO *info, const char *params)
 {
@@ -161,6 +173,8 @@ static struct name *name_add(const DAT_PROVIDER_INFO *info, const char *params)
 			snprintf(name->text, sizeof(name->text), "%s", info->ia_name);
 			name->table = table;
 			name->table.device_name = name->text;
+			if (log_on(LOG_TRACE))
+				traced_put(&name->table);
 			SLIST_INSERT_HEAD(&names, name, entry);
 		}
 	}
@@ -176,7 +190,7 @@ static struct name *name_add(const DAT_PROVIDER_INFO *info, const char *params)
 	return name;
 }
 
-/* The name, when it was announced and not withdrawn since. */
+/* Returns the name if it was announced and not withdrawn since. */
 static struct name *name_withdraw(const char *text)
 {
 	struct name *name;
@@ -193,14 +207,18 @@ static struct name *name_withdraw(const char *text)
 
 bool provider_has_own_registry(void)
 {
-	/* Found among the libraries that this one is linked with; OFED's does not have it. */
+	/*
+	 * The symbol is found among the libraries that this one is linked with; OFED's libdat2 does
+	 * not have it.
+	 */
 	return dlsym(RTLD_DEFAULT, "dat_registry_providers_related");
 }
 
-static void start(void)
+static void provider_start(void)
 {
 	log_open("dapl", LOG_ERROR | LOG_WARN, LOG_TO_STDERR);
 	settings_load();
+	fork_watch();
 	log_open("dapl", (unsigned)setting(SET_DBG_TYPE), (unsigned)setting(SET_DBG_DEST));
 }
 
@@ -210,7 +228,7 @@ EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 	struct name *name;
 	DAT_RETURN status;
 
-	pthread_once(&once, start);
+	pthread_once(&once, provider_start);
 	name = name_add(info, params);
 	if (!name) {
 		log_at(LOG_ERROR, "%s: no memory", info->ia_name);
@@ -236,8 +254,7 @@ EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 }
 
 /*
- * A process may end with IAs open, whose event threads still run: then everything is left as it
- * is.
+ * A process may end with open IAs whose event threads still run; then everything is left unchanged.
  */
 __attribute__((destructor)) static void provider_unload(void)
 {

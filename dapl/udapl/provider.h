@@ -11,12 +11,12 @@
 #include "dapl/openib/ib.h"
 
 /*
- * The table of the IA name; NULL when the registry never announced it. Valid until
+ * Returns the table of the IA name, or NULL if the registry never announced it. Valid until
  * dat_provider_fini of that name.
  */
 const DAT_PROVIDER *provider_find(const char *name, const char **params, DAT_BOOLEAN *thread_safe);
 
-bool provider_has_own_registry(void); /* libdat2 is this project's, and not OFED's */
+bool provider_has_own_registry(void); /* true if libdat2 is this project's, not OFED's */
 
 /* IA */
 DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
@@ -155,7 +155,17 @@ DAT_RETURN dapl_srq_free(DAT_SRQ_HANDLE srq);
 DAT_RETURN dapl_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *answer);
 DAT_RETURN dapl_not_implemented(void);
 
-/* what the library exports */
+/* fork.c, and the functions that it calls around a fork. */
+void fork_watch(void);
+void names_fork_prepare(void);
+void names_fork_end(void);
+void obj_fork_prepare(void);
+void obj_fork_end(void);
+void evd_cno_fork_child(void);
+void evd_resize_fork_child(void);
+void srq_limit_fork_child(void);
+
+/* the exports of the library */
 void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
 void dat_provider_fini(const DAT_PROVIDER_INFO *info);
 DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP operation, va_list args);

@@ -5,11 +5,13 @@
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/ext.h"
 #include "dapl/udapl/pset.h"
+#include "util/cancel.h"
 
 #define ROOM_FIRST 16
 
 DAT_RETURN ext_pset_create(DAT_HANDLE ia, va_list args)
 {
+	CANCEL_OFF_HERE;
 	DAT_HANDLE *out = va_arg(args, DAT_HANDLE *);
 	struct dapl_pset *pset;
 
@@ -24,7 +26,7 @@ DAT_RETURN ext_pset_create(DAT_HANDLE ia, va_list args)
 	return DAT_SUCCESS;
 }
 
-static uint32_t find_locked(const struct dapl_pset *pset, const struct dapl_evd *evd)
+static uint32_t pset_find_locked(const struct dapl_pset *pset, const struct dapl_evd *evd)
 {
 	uint32_t i = 0;
 
@@ -33,7 +35,7 @@ static uint32_t find_locked(const struct dapl_pset *pset, const struct dapl_evd 
 	return i;
 }
 
-static bool grow_locked(struct dapl_pset *pset)
+static bool pset_grow_locked(struct dapl_pset *pset)
 {
 	uint32_t room = pset->room ? 2 * pset->room : ROOM_FIRST;
 	struct dapl_evd **evds;
@@ -48,11 +50,11 @@ static bool grow_locked(struct dapl_pset *pset)
 	return true;
 }
 
-static DAT_RETURN add_locked(struct dapl_pset *pset, struct dapl_evd *evd)
+static DAT_RETURN pset_add_locked(struct dapl_pset *pset, struct dapl_evd *evd)
 {
-	if (find_locked(pset, evd) < pset->count)
+	if (pset_find_locked(pset, evd) < pset->count)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
-	if (!grow_locked(pset))
+	if (!pset_grow_locked(pset))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	if (!evd_join_set(evd))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
@@ -62,6 +64,7 @@ static DAT_RETURN add_locked(struct dapl_pset *pset, struct dapl_evd *evd)
 
 DAT_RETURN ext_pset_add(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	DAT_EVD_HANDLE evd = va_arg(args, DAT_EVD_HANDLE);
 	struct dapl_pset *pset = handle;
 	DAT_RETURN status;
@@ -69,20 +72,21 @@ DAT_RETURN ext_pset_add(DAT_HANDLE handle, va_list args)
 	if (!ext_is_ours(evd) || !evd_from(evd))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	pthread_mutex_lock(&pset->lock);
-	status = add_locked(pset, evd);
+	status = pset_add_locked(pset, evd);
 	pthread_mutex_unlock(&pset->lock);
 	return status;
 }
 
 DAT_RETURN ext_pset_del(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	struct dapl_evd *evd = va_arg(args, DAT_EVD_HANDLE);
 	struct dapl_pset *pset = handle;
 	uint32_t at;
 	bool found;
 
 	pthread_mutex_lock(&pset->lock);
-	at = find_locked(pset, evd);
+	at = pset_find_locked(pset, evd);
 	found = at < pset->count;
 	if (found) {
 		pset->count--;
@@ -97,8 +101,8 @@ DAT_RETURN ext_pset_del(DAT_HANDLE handle, va_list args)
 	return DAT_SUCCESS;
 }
 
-/* Each once, beginning behind the last one that a poll returned. */
-static DAT_COUNT poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *evds)
+/* Each EVD once, beginning behind the last one that a poll returned. */
+static DAT_COUNT pset_poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *evds)
 {
 	struct dapl_pset *pset = handle;
 	uint32_t first = pset->next < pset->count ? pset->next : 0, i, at;
@@ -106,7 +110,7 @@ static DAT_COUNT poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *e
 
 	for (i = 0; i < pset->count && count < max; i++) {
 		at = first + i < pset->count ? first + i : first + i - pset->count;
-		if (!evd_has_news(pset->evds[at]))
+		if (!evd_is_pending(pset->evds[at]))
 			continue;
 		evds[count++] = pset->evds[at];
 		pset->next = at + 1;
@@ -116,7 +120,7 @@ static DAT_COUNT poll_locked(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *e
 
 DAT_RETURN ext_pset_poll(DAT_HANDLE handle, va_list args)
 {
-	return poll_run(args, &((struct dapl_pset *)handle)->lock, poll_locked, handle);
+	return poll_run(args, &((struct dapl_pset *)handle)->lock, pset_poll_locked, handle);
 }
 
 void pset_destroy(struct dapl_pset *pset)
@@ -133,6 +137,7 @@ void pset_destroy(struct dapl_pset *pset)
 
 DAT_RETURN ext_pset_free(DAT_HANDLE handle, va_list args)
 {
+	CANCEL_OFF_HERE;
 	struct dapl_pset *pset = handle;
 	bool empty;
 

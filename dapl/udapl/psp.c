@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Public service points: they take any number of requests. */
 #include "dapl/udapl/provider.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 
-/* The qualifiers that dat_psp_create_any tries, each of which is its own port. */
+/* dat_psp_create_any tries these qualifiers, each of which has a port of its own. */
 #define ANY_FIRST 1024u
 #define ANY_COUNT (65536u - ANY_FIRST)
 
@@ -21,7 +21,7 @@ static DAT_RETURN psp_check(struct dapl_ia *ia, bool has_qual, struct dapl_evd *
 	return has_qual ? DAT_SUCCESS : DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 }
 
-/* From where the last one was found, once around. */
+/* Tries each qualifier once, beginning with the last free one. */
 static DAT_RETURN listen_any(struct dapl_sp *psp, DAT_PSP_HANDLE *handle)
 {
 	static _Atomic uint32_t hint;
@@ -30,7 +30,9 @@ static DAT_RETURN listen_any(struct dapl_sp *psp, DAT_PSP_HANDLE *handle)
 
 	for (tries = 0; tries < ANY_COUNT; tries++) {
 		psp->qual = ANY_FIRST + atomic_fetch_add(&hint, 1) % ANY_COUNT;
-		status = sp_listen(psp, (uint16_t)psp->qual, handle);
+		if (!ib_cm.qual_port(psp->qual))
+			continue;
+		status = sp_listen_qual(psp, handle);
 		if (status == DAT_SUCCESS)
 			ia_count(psp->obj.ia, DCNT_IA_PSP_CREATE_ANY);
 		if (DAT_GET_TYPE(status) != DAT_CONN_QUAL_IN_USE)
@@ -39,7 +41,7 @@ static DAT_RETURN listen_any(struct dapl_sp *psp, DAT_PSP_HANDLE *handle)
 	return DAT_ERROR(DAT_CONN_QUAL_UNAVAILABLE, 0);
 }
 
-/* Qualifier 0: any. */
+/* Qualifier 0 stands for any. */
 static DAT_RETURN psp_build(struct dapl_ia *ia, DAT_CONN_QUAL qual, struct dapl_evd *evd,
 			    DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *handle, struct dapl_sp **psp)
 {
@@ -50,7 +52,7 @@ static DAT_RETURN psp_build(struct dapl_ia *ia, DAT_CONN_QUAL qual, struct dapl_
 		return status;
 	new->qual = qual;
 	new->flags = flags;
-	status = qual ? sp_listen(new, qual_port(qual), handle) : listen_any(new, handle);
+	status = qual ? sp_listen_qual(new, handle) : listen_any(new, handle);
 	if (status != DAT_SUCCESS)
 		sp_destroy(new);
 	else

@@ -4,8 +4,8 @@
 #include "dapl/udapl/provider.h"
 
 /*
- * Accepts a half-built one. The device refuses while something is registered; the PZ is then as
- * before.
+ * Destroys a PZ, which may be half-built. The device refuses while memory is registered in it; the
+ * PZ is then unchanged.
  */
 static DAT_RETURN pz_destroy(struct dapl_pz *pz)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The EP of a QP number: a tree over the 24 bits of the number, read without a lock. */
+/* Finds the EP of a QP number: a tree over the 24 bits of the number, read without a lock. */
 #include <stdlib.h>
 #include "dapl/udapl/ep.h"
 
@@ -7,7 +7,8 @@
 #define FANOUT (1u << BITS)
 
 /*
- * Nodes come on demand and stay until the IA is closed, so that a reader never meets a freed one.
+ * Nodes are created on demand and stay until the IA is closed, so that a reader never finds a freed
+ * one.
  */
 struct leaf {
 	_Atomic(struct dapl_ep *) eps[FANOUT];
@@ -19,7 +20,7 @@ struct branch {
 
 struct qp_table {
 	_Atomic(struct branch *) branches[FANOUT];
-	pthread_mutex_t lock; /* writers; innermost */
+	pthread_mutex_t lock; /* held by writers; no other lock is acquired inside it */
 };
 
 static unsigned part(uint32_t qp_num, unsigned level)
@@ -28,8 +29,8 @@ static unsigned part(uint32_t qp_num, unsigned level)
 }
 
 /*
- * The place of the number; NULL when no number near it was ever set. acquire: a node is seen
- * zeroed.
+ * Returns the entry of the number, or NULL if no number of its node was ever set. acquire: a node
+ * is seen zeroed.
  */
 static _Atomic(struct dapl_ep *) *place(struct qp_table *table, uint32_t qp_num)
 {
@@ -81,7 +82,7 @@ struct dapl_ep *qp_table_find(const struct dapl_ia *ia, uint32_t qp_num)
 {
 	_Atomic(struct dapl_ep *) *found = place(ia->qp_table, qp_num);
 
-	/* acquire: the EP was built before it was set */
+	/* acquire: the EP was built before it was entered */
 	return found ? atomic_load_explicit(found, memory_order_acquire) : NULL;
 }
 

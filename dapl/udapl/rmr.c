@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Remote memory regions: created, queried, freed; and what ends a binding but the consumer. */
+/*
+ * Remote memory regions: created, queried, freed; and the ends of a binding that the consumer did
+ * not ask for.
+ */
 #include "dapl/udapl/ep.h"
+#include "dapl/udapl/lock_rank.h"
 #include "dapl/udapl/provider.h"
 
-struct lock rmr_lock;
+struct lock rmr_lock = LOCK_INITIALIZER(RANK_RMR_BOUND);
 
 void rmr_bind_locked(struct dapl_rmr *rmr, struct dapl_lmr *lmr, struct dapl_ep *ep, uint64_t id)
 {
 	rmr_unbind_locked(rmr);
+	obj_hold(&lmr->obj); /* the caller holds it: this cannot fail */
 	rmr->lmr = lmr;
 	rmr->bound_by = id;
 	if (rmr->param.rmr_scope == DAT_RMR_SCOPE_EP) {
@@ -32,16 +37,16 @@ void rmr_unbind_locked(struct dapl_rmr *rmr)
 
 DAT_RETURN rmr_renew(struct dapl_rmr *rmr)
 {
-	struct ib_mw *new;
+	struct rmr_window *new;
 	DAT_RETURN status;
 
-	if (!rmr->mw || !atomic_load(&rmr->stale))
+	if (!rmr->window || !atomic_load(&rmr->stale))
 		return DAT_SUCCESS;
-	status = ib_mw_create(rmr->pz->pd, rmr->param.rmr_scope == DAT_RMR_SCOPE_EP, &new);
+	status = rmr_window_create(rmr->pz, rmr->param.rmr_scope == DAT_RMR_SCOPE_EP, &new);
 	if (status != DAT_SUCCESS)
 		return status;
-	ib_mw_destroy(rmr->mw);
-	rmr->mw = new;
+	rmr_window_release(rmr->window);
+	rmr->window = new;
 	atomic_store(&rmr->stale, false);
 	return DAT_SUCCESS;
 }
@@ -55,9 +60,9 @@ bool rmr_renew_all(struct dapl_ia *ia)
 	pthread_mutex_lock(&ia->lock);
 	TAILQ_FOREACH(obj, &ia->objects[OBJ_RMR], link) {
 		rmr = (struct dapl_rmr *)obj;
-		lock_acquire(&rmr->lock);
+		pthread_mutex_lock(&rmr->lock);
 		any |= atomic_load(&rmr->stale) && rmr_renew(rmr) == DAT_SUCCESS;
-		lock_release(&rmr->lock);
+		pthread_mutex_unlock(&rmr->lock);
 	}
 	pthread_mutex_unlock(&ia->lock);
 	return any;
@@ -68,9 +73,11 @@ void rmr_bind_failed(uint32_t index, uint64_t id)
 	struct dapl_rmr *rmr = obj_at(OBJ_RMR, index);
 
 	lock_acquire(&rmr_lock);
-	if (rmr->bound_by == id) {
+	if (rmr->bound_by == id || rmr->binding == id) {
+		if (rmr->binding == id)
+			rmr->binding = 0;
 		rmr_unbind_locked(rmr);
-		/* Whether the former binding still stands depends on how far the device came. */
+		/* Whether the former binding is still valid depends on how far the device came. */
 		atomic_store(&rmr->stale, true);
 	}
 	lock_release(&rmr_lock);
@@ -96,25 +103,33 @@ void rmr_ep_ended(struct dapl_ep *ep)
 	lock_acquire(&rmr_lock);
 	while ((rmr = LIST_FIRST(&ep->rmrs))) {
 		rmr_unbind_locked(rmr);
-		/* Only its QP could unbind the window, and that takes no requests any more. */
+		/* Only its QP could unbind the window, and that QP accepts no requests any more. */
 		atomic_store(&rmr->stale, true);
 	}
 	lock_release(&rmr_lock);
 }
 
-/* Accepts a half-built one. Who waits for its lock finds it without a window. */
+/*
+ * Destroys an RMR, which may be half-built. A thread that waits for its lock then finds no window. A bind in flight keeps
+ * the window until its slot retires.
+ */
 void rmr_destroy(struct dapl_rmr *rmr)
 {
 	struct dapl_pz *pz = rmr->pz;
+	struct rmr_window *window;
 
 	obj_hide(&rmr->obj, OBJ_RMR);
-	lock_acquire(&rmr->lock);
+	pthread_mutex_lock(&rmr->lock);
 	lock_acquire(&rmr_lock);
 	rmr_unbind_locked(rmr);
 	lock_release(&rmr_lock);
-	ib_mw_destroy(rmr->mw);
-	rmr->mw = NULL;
-	lock_release(&rmr->lock);
+	window = rmr->window;
+	rmr->window = NULL;
+	pthread_mutex_unlock(&rmr->lock);
+	if (window && atomic_load(&window->holders) > 1)
+		rmr_flights_land_all(rmr->obj.ia, false);
+	if (!rmr_window_release(window))
+		rmr_flights_land_all(rmr->obj.ia, true);
 	obj_release(&pz->obj);
 	obj_free(&rmr->obj, OBJ_RMR);
 }
@@ -143,7 +158,7 @@ static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, DAT_RMR_SCOPE scope, DAT_RMR_H
 	}
 	rmr->pz = pz;
 	rmr->param = (DAT_RMR_PARAM){ .pz_handle = pz, .rmr_scope = scope };
-	status = ib_mw_create(pz->pd, scope == DAT_RMR_SCOPE_EP, &rmr->mw);
+	status = rmr_window_create(pz, scope == DAT_RMR_SCOPE_EP, &rmr->window);
 	if (status != DAT_SUCCESS) {
 		rmr_destroy(rmr);
 		return status;
@@ -190,7 +205,7 @@ DAT_RETURN dapl_rmr_free(DAT_RMR_HANDLE handle)
 {
 	struct dapl_rmr *rmr = rmr_from(handle);
 
-	/* The other way to fail is that somebody else is freeing it. */
+	/* obj_retire fails only if another thread is freeing the RMR. */
 	if (!rmr || !obj_retire(&rmr->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	rmr_destroy(rmr);

@@ -28,130 +28,184 @@ static bool lies_within(const struct dapl_lmr *lmr, const DAT_LMR_TRIPLET *part)
 	       part->segment_length <= whole->length - offset;
 }
 
-static DAT_RETURN check_bind(const struct binding *new, const struct dapl_ep *ep)
+static DAT_RETURN check_bind(const struct binding *next, const struct dapl_ep *ep)
 {
-	const struct dapl_rmr *rmr = new->rmr;
-	const struct dapl_lmr *lmr = new->lmr;
+	const struct dapl_rmr *rmr = next->rmr;
+	const struct dapl_lmr *lmr = next->lmr;
 
 	if (!lmr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	if (new->triplet.lmr_context != lmr->param.lmr_context || !lies_within(lmr, &new->triplet))
+	if (next->triplet.lmr_context != lmr->param.lmr_context ||
+	    !lies_within(lmr, &next->triplet))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (rmr->pz != ep->pz || lmr->pz != ep->pz)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	if ((unsigned)new->privileges & ~PRIVILEGES_KNOWN)
+	if ((unsigned)next->privileges & ~PRIVILEGES_KNOWN)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	/* Local read is granted to every LMR. */
-	if ((unsigned)new->privileges & PRIVILEGES_WRITE &&
+	if ((unsigned)next->privileges & PRIVILEGES_WRITE &&
 	    !(lmr->param.mem_priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_RDMA_WRITE);
-	if ((unsigned)new->va_type > DAT_VA_TYPE_ZB)
+	if ((unsigned)next->va_type > DAT_VA_TYPE_ZB)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	/* Windows of type 1 have their region's addresses (InfiniBand, memory windows). */
-	if (new->va_type == DAT_VA_TYPE_ZB &&
+	if (next->va_type == DAT_VA_TYPE_ZB &&
 	    !(rmr->param.rmr_scope == DAT_RMR_SCOPE_EP && rmr->obj.ia->attr->zero_based))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return DAT_SUCCESS;
 }
 
-/* Posts one request: binds if `key` is not NULL, else ends the RMR's key. */
-static DAT_RETURN post_locked(struct dapl_ep *ep, const struct binding *new, uint8_t operation,
-			      uint32_t *key, uint64_t *id)
+/* What the RMR is bound to now. A completion may end it at any time. */
+struct bound {
+	bool region;	    /* to an LMR */
+	struct dapl_ep *ep; /* through this one, with the scope of an EP */
+	DAT_RMR_CONTEXT key;
+};
+
+static struct bound bound_of(const struct dapl_rmr *rmr)
 {
-	static const DAT_RMR_TRIPLET nowhere;
-	const struct dapl_rmr *rmr = new->rmr;
-	struct dto_ring *ring = &ep->request;
-	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
-	struct dto_slot *slot = &ring->slots[posted & ring->mask];
-	struct ib_bind bind = { .mw = rmr->mw,
-				.mr = new->lmr ? new->lmr->mr : NULL,
-				.address = new->triplet.virtual_address,
-				.length = new->triplet.segment_length,
-				.privileges = (uint32_t) new->privileges,
-				.zero_based = new->va_type == DAT_VA_TYPE_ZB };
-	unsigned flags = request_begin(ring, posted, IB_OP_BIND, operation, rmr->obj.index,
-				       new->cookie, new->flags);
-	DAT_RETURN status;
-
-	slot->special |= operation == DTO_UNBIND ? DTO_SILENT : DTO_EXTENDED;
-	*id = ring->base | (posted & ring->mask);
-	if (key)
-		status = ib_post_bind(ep->qp, flags, *id, &bind, key);
-	else if (rmr->lmr)
-		status = ib_post_invalidate(ep->qp, flags, *id, rmr->param.rmr_context);
-	else /* nothing to end: a write of nothing completes in its place */
-		status = ib_post_send(ep->qp, IB_OP_WRITE | flags, *id, NULL, 0, &nowhere);
-	return request_end(ep, posted, status);
-}
-
-/* Caller holds rmr_lock too: a completion finds the RMR as the request has made it. */
-static DAT_RETURN bind_locked(struct dapl_ep *ep, const struct binding *new, uint32_t *key)
-{
-	struct dapl_rmr *rmr = new->rmr;
-	bool type2 = rmr->param.rmr_scope == DAT_RMR_SCOPE_EP;
-	DAT_RETURN status = DAT_SUCCESS;
-	uint64_t id;
-
-	if (rmr->ep && rmr->ep != ep)
-		return DAT_ERROR(DAT_INVALID_STATE, 0);
-	/* A bound window of type 2 has to be unbound first (InfiniBand, memory windows). */
-	if (new->lmr && rmr->ep)
-		status = post_locked(ep, new, DTO_UNBIND, NULL, &id);
-	if (status != DAT_SUCCESS)
-		return status;
-	status = post_locked(ep, new, DAT_DTO_BIND_MW, new->lmr || !type2 ? key : NULL, &id);
-	/* Unbound as asked, or because only the first of two requests was taken. */
-	if (status == DAT_SUCCESS ? !new->lmr : new->lmr && rmr->ep)
-		rmr_unbind_locked(rmr);
-	if (status != DAT_SUCCESS || !new->lmr)
-		return status;
-	rmr_bind_locked(rmr, new->lmr, ep, id);
-	rmr->param.lmr_triplet = new->triplet;
-	rmr->param.mem_priv = new->privileges;
-	rmr->param.va_type = new->va_type;
-	rmr->param.rmr_context = *key;
-	return DAT_SUCCESS;
-}
-
-static DAT_RETURN request_bind(struct dapl_ep *ep, const struct binding *new, uint32_t *key)
-{
-	struct dapl_rmr *rmr = new->rmr;
-	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed), wanted;
-	DAT_RETURN status;
+	struct bound bound;
 
 	lock_acquire(&rmr_lock);
-	wanted = new->lmr && rmr->ep ? 2 : 1;
+	bound = (struct bound){ rmr->lmr, rmr->ep, rmr->param.rmr_context };
 	lock_release(&rmr_lock);
-	status = request_room_locked(ep, posted, wanted);
-	if (status != DAT_SUCCESS)
-		return status;
+	return bound;
+}
+
+/* Posts one request: binds or unbinds by `bind`, or if that is NULL ends the RMR's key. */
+static DAT_RETURN rmr_bind_post_locked(struct dapl_ep *ep, const struct binding *next,
+				       uint8_t operation, const struct bound *now,
+				       struct ib_bind *bind)
+{
+	unsigned op = bind ? IB_OP_BIND : now->region ? IB_OP_INV : IB_OP_WRITE;
+	bool silent = operation == DTO_UNBIND || next->flags & DAT_COMPLETION_SUPPRESS_FLAG;
+	struct ep_request request = {
+		/* IB_OP_WRITE: there is nothing to end, and a write of nothing completes in its place */
+		.work = { .op = op, .flags = ep_request_flags(op, next->flags), .word = now->key },
+		/* Signalled in any case: the end of a flight has to be seen. */
+		.slot = { .cookie = next->cookie,
+			  .operation = operation,
+			  .flags = (uint8_t)(next->flags & ~DAT_COMPLETION_SUPPRESS_FLAG),
+			  .kind = silent ? DTO_SILENT : DTO_EXTENDED,
+			  .length = next->rmr->obj.index },
+	};
+	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
+	DAT_RETURN status = ep_request_post_locked(ep, &request, bind);
+
+	if (status == DAT_SUCCESS)
+		rmr_flight_begin_locked(ep, posted, next->rmr->window, bind ? next->lmr : NULL);
+	return status;
+}
+
+/*
+ * The device is called without rmr_lock, so the bind may fail before the binding is recorded: `binding` has its id by
+ * then, and rmr_bind_failed clears it. The EP's end waits for the post lock, or the device flushes the bind.
+ */
+static DAT_RETURN bind_region_locked(struct dapl_ep *ep, const struct binding *next,
+				     const struct bound *now, struct ib_bind *bind)
+{
+	const struct dto_ring *ring = &ep->request;
+	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
+	uint64_t id = ring->base | (posted & ring->mask);
+	struct dapl_rmr *rmr = next->rmr;
+	DAT_RETURN status;
+
 	lock_acquire(&rmr_lock);
-	status = bind_locked(ep, new, key);
+	rmr->binding = id;
+	lock_release(&rmr_lock);
+	status = rmr_bind_post_locked(ep, next, DAT_DTO_BIND_MW, now, bind);
+	lock_acquire(&rmr_lock);
+	if (status == DAT_SUCCESS && rmr->binding == id) {
+		rmr_bind_locked(rmr, next->lmr, ep, id);
+		rmr->param.lmr_triplet = next->triplet;
+		rmr->param.mem_priv = next->privileges;
+		rmr->param.va_type = next->va_type;
+		rmr->param.rmr_context = bind->key;
+	} else if (status != DAT_SUCCESS && rmr->ep) {
+		rmr_unbind_locked(rmr); /* only the first of two requests was taken */
+	}
+	rmr->binding = 0;
 	lock_release(&rmr_lock);
 	return status;
 }
 
-/* One bind of an RMR at a time, and none while it is freed. */
-static DAT_RETURN bind_one(struct dapl_ep *ep, const struct binding *new, uint32_t *key)
+static DAT_RETURN rmr_unbind_post_locked(struct dapl_ep *ep, const struct binding *next,
+					 const struct bound *now, struct ib_bind *bind)
 {
-	struct dapl_rmr *rmr = new->rmr;
+	bool type2 = next->rmr->param.rmr_scope == DAT_RMR_SCOPE_EP;
+	DAT_RETURN status =
+		rmr_bind_post_locked(ep, next, DAT_DTO_BIND_MW, now, type2 ? NULL : bind);
+
+	if (status != DAT_SUCCESS)
+		return status;
+	lock_acquire(&rmr_lock);
+	rmr_unbind_locked(next->rmr);
+	lock_release(&rmr_lock);
+	return DAT_SUCCESS;
+}
+
+/* A bound window of type 2 has to be unbound before it is bound (InfiniBand, memory windows). */
+static DAT_RETURN request_bind_locked(struct dapl_ep *ep, const struct binding *next, uint32_t *key)
+{
+	const struct dapl_rmr *rmr = next->rmr;
+	struct bound now = bound_of(rmr);
+	struct ib_bind bind = { .mw = rmr->window->mw,
+				.mr = next->lmr ? next->lmr->mr : NULL,
+				.address = next->triplet.virtual_address,
+				.length = next->triplet.segment_length,
+				.privileges = (uint32_t)next->privileges,
+				.zero_based = next->va_type == DAT_VA_TYPE_ZB };
+	bool unbinds = next->lmr && now.ep;
+	DAT_RETURN status = ep_request_room_locked(ep, unbinds ? 2 : 1);
+
+	if (status != DAT_SUCCESS)
+		return status;
+	if (now.ep && now.ep != ep)
+		return DAT_ERROR(DAT_INVALID_STATE, 0);
+	if (!next->lmr)
+		return rmr_unbind_post_locked(ep, next, &now, &bind);
+	if (unbinds)
+		status = rmr_bind_post_locked(ep, next, DTO_UNBIND, &now, NULL);
+	if (status == DAT_SUCCESS)
+		status = bind_region_locked(ep, next, &now, &bind);
+	*key = bind.key;
+	return status;
+}
+
+/* Acquires the post lock. Flights that have landed are still listed at times, those in flight find room. */
+static void flights_make_room_and_lock(struct dapl_ep *ep)
+{
+	const struct rmr_flights *flights = &ep->flights;
+
+	ep_request_lock(ep, 2);
+	while (flights->list && flights->tail - flights->head + 2 > flights->mask + 1) {
+		lock_release(&ep->post_lock);
+		rmr_flights_land(ep);
+		lock_acquire(&ep->post_lock);
+	}
+}
+
+/* One bind of an RMR at a time, and none while it is freed. */
+static DAT_RETURN bind_one(struct dapl_ep *ep, const struct binding *next, uint32_t *key)
+{
+	struct dapl_rmr *rmr = next->rmr;
 	DAT_RETURN status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 
-	if (new->lmr && !obj_hold(&new->lmr->obj))
+	if (next->lmr && !obj_hold(&next->lmr->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	lock_acquire(&rmr->lock);
-	if (rmr->mw)
+	pthread_mutex_lock(&rmr->lock);
+	if (rmr->window)
 		status = rmr_renew(rmr);
 	if (status == DAT_SUCCESS) {
-		lock_acquire(&ep->post_lock);
-		status = request_bind(ep, new, key);
+		flights_make_room_and_lock(ep);
+		status = request_bind_locked(ep, next, key);
 		lock_release(&ep->post_lock);
 		if (status != DAT_SUCCESS)
 			status = request_not_taken(ep, status);
 	}
-	lock_release(&rmr->lock);
-	if (new->lmr && status != DAT_SUCCESS)
-		obj_release(&new->lmr->obj);
+	pthread_mutex_unlock(&rmr->lock);
+	if (next->lmr)
+		obj_release(&next->lmr->obj);
 	return status;
 }
 
@@ -161,15 +215,15 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	struct dapl_ep *ep = ep_from(ep_handle);
-	struct binding new = { .rmr = rmr_from(rmr_handle),
-			       .privileges = privileges,
-			       .va_type = va_type,
-			       .cookie = cookie,
-			       .flags = flags };
+	struct binding next = { .rmr = rmr_from(rmr_handle),
+				.privileges = privileges,
+				.va_type = va_type,
+				.cookie = cookie,
+				.flags = flags };
 	uint32_t key = 0;
 	DAT_RETURN status;
 
-	if (!new.rmr)
+	if (!next.rmr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	if (!ep || ep->datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -183,15 +237,15 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 	if (status != DAT_SUCCESS)
 		return status;
 	if (triplet->segment_length) {
-		new.triplet = *triplet;
-		new.lmr = lmr_from(lmr_handle);
-		status = check_bind(&new, ep);
-	} else if (new.rmr->pz != ep->pz) {
+		next.triplet = *triplet;
+		next.lmr = lmr_from(lmr_handle);
+		status = check_bind(&next, ep);
+	} else if (next.rmr->pz != ep->pz) {
 		status = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
 	}
 	if (status == DAT_SUCCESS)
-		status = bind_one(ep, &new, &key);
+		status = bind_one(ep, &next, &key);
 	if (status == DAT_SUCCESS && context)
-		*context = new.lmr ? key : 0;
+		*context = key;
 	return status;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Reserved service points: they take one request, for an endpoint that is set aside. */
+/* Reserved service points: they take one request, for an endpoint that is reserved. */
 #include "dapl/udapl/provider.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 
-/* The state of the EP when it is not UNCONNECTED. */
+/* Returns the error for an EP that is not UNCONNECTED. */
 static DAT_RETURN reserve(struct dapl_ep *ep)
 {
 	DAT_RETURN status = DAT_SUCCESS;
 
 	if (!ep_lock(ep))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	/* A free that looked at the state before waits for this call. */
+	/* A free that has checked the state before waits for this call. */
 	if (obj_is_retired(&ep->obj))
 		status = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	else if (!ep_set_state_locked(ep, EP_RESERVE))
@@ -27,8 +27,8 @@ static void unreserve(struct dapl_ep *ep)
 }
 
 /*
- * The reservation comes before the listener, whose request would else find the EP as it was. The
- * written specification lets the RSP go with its request; consumers free it themselves.
+ * The EP is reserved before the listener starts, because a request may come at once. By the written
+ * specification the RSP ends with its request; consumers free it themselves.
  */
 DAT_RETURN dapl_rsp_create(DAT_IA_HANDLE ia_given, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep_given,
 			   DAT_EVD_HANDLE evd_given, DAT_RSP_HANDLE *handle)
@@ -57,7 +57,7 @@ DAT_RETURN dapl_rsp_create(DAT_IA_HANDLE ia_given, DAT_CONN_QUAL qual, DAT_EP_HA
 	if (rsp) {
 		rsp->ep = ep;
 		rsp->qual = qual;
-		status = sp_listen(rsp, qual_port(qual), handle);
+		status = sp_listen_qual(rsp, handle);
 		if (status == DAT_SUCCESS)
 			return status;
 		sp_destroy(rsp);
@@ -85,7 +85,7 @@ DAT_RETURN dapl_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RS
 	return DAT_SUCCESS;
 }
 
-/* Once the request has come the EP is its own, or the consumer's again. */
+/* After the request has come, the EP belongs to it, or to the consumer again. */
 DAT_RETURN dapl_rsp_free(DAT_RSP_HANDLE handle)
 {
 	struct dapl_sp *rsp = rsp_from(handle);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The shared receive queue: creation, posting, counts, and the EPs that draw from it. */
 #include <stdlib.h>
-#include "dapl/udapl/ep.h"
+#include "dapl/udapl/ep_post.h"
+#include "dapl/udapl/lock_rank.h"
 #include "dapl/udapl/provider.h"
 
 static DAT_SRQ_STATE state_set(struct dapl_srq *srq, DAT_SRQ_STATE state)
@@ -103,6 +104,7 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		obj_release(&pz->obj);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
+	lock_init(&srq->lock, RANK_SRQ);
 	srq->pz = pz;
 	status = srq_build(srq, attr);
 	if (status != DAT_SUCCESS) {
@@ -138,8 +140,8 @@ void srq_abandon(struct dapl_srq *srq)
 		obj_free(&srq->obj, OBJ_SRQ);
 }
 
-static DAT_RETURN post_locked(struct dapl_srq *srq, const DAT_LMR_TRIPLET *segments, unsigned count,
-			      DAT_DTO_COOKIE cookie)
+static DAT_RETURN srq_post_locked(struct dapl_srq *srq, const DAT_LMR_TRIPLET *segments,
+				  unsigned count, DAT_DTO_COOKIE cookie)
 {
 	uint32_t slot;
 	DAT_RETURN status;
@@ -169,27 +171,18 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT count, DAT_LMR_TR
 			      DAT_DTO_COOKIE cookie)
 {
 	struct dapl_srq *srq = srq_from(handle);
-	struct dto_segments list;
+	struct dto_list list;
 	DAT_RETURN status;
 
 	if (!srq)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	if (count < 0 || count > srq->attr.max_recv_iov)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (count && !segments)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	status = list_check((unsigned)count, segments, srq->attr.max_recv_iov);
+	if (status != DAT_SUCCESS)
+		return status;
 
-	list = dto_segments_measure(segments, (unsigned)count);
-	if (list.empty) {
-		DAT_LMR_TRIPLET kept[count];
-
-		count = (DAT_COUNT)dto_segments_pack(segments, (unsigned)count, kept);
-		lock_acquire(&srq->lock);
-		status = post_locked(srq, kept, (unsigned)count, cookie);
-	} else {
-		lock_acquire(&srq->lock);
-		status = post_locked(srq, segments, (unsigned)count, cookie);
-	}
+	dto_list_init(&list, segments, (unsigned)count);
+	lock_acquire(&srq->lock);
+	status = srq_post_locked(srq, list.segments, list.count, cookie);
 	lock_release(&srq->lock);
 	return status;
 }
@@ -244,8 +237,7 @@ struct dapl_srq *srq_from_id(uint64_t id)
 
 	/* acquire: pairs with the release in obj_publish */
 	if (!srq || atomic_load_explicit(&srq->obj.kind, memory_order_acquire) != OBJ_SRQ ||
-	    (obj_generation(&srq->obj) & 0x3ffff) != dto_id_generation(id) ||
-	    dto_id_slot(id) >= srq->slots_end)
+	    dto_generation(&srq->obj) != dto_id_generation(id) || dto_id_slot(id) >= srq->slots_end)
 		return NULL;
 	return srq;
 }

@@ -9,22 +9,26 @@
 
 struct dapl_srq {
 	struct obj obj;	  /* users: EPs */
-	struct lock lock; /* inside EVD locks; survives the object, see obj_new */
+	struct lock lock; /* acquired inside EVD locks; survives the object, see obj_new */
 	struct dapl_pz *pz;
 	struct ib_srq *srq;
 	DAT_SRQ_STATE state;	/* lock */
-	DAT_SRQ_ATTR attr;	/* as granted; lock */
+	DAT_SRQ_ATTR attr;	/* the granted attributes; guarded by the lock */
 	struct dto_slot *slots; /* constant, like their number */
 	uint32_t slots_end;
-	uint32_t *free_slots; /* stack: completions come out of order; lock, as below */
+	/*
+	 * a stack of free slots, because completions come out of order; guarded by the lock, as
+	 * below
+	 */
+	uint32_t *free_slots;
 	uint32_t free_count;
 	uint32_t fresh;	      /* the first slot that was never used */
-	uint32_t outstanding; /* posted, and the event not yet taken */
-	uint32_t ready;	      /* of these: completed into events */
+	uint32_t outstanding; /* receives that are posted and whose event was not yet taken */
+	uint32_t ready;	      /* those of them that have completed into events */
 	struct srq_watch {
-		bool armed;    /* the event of attr.low_watermark is still to come */
-		bool asked;    /* the device may have a word to say */
-		bool doubtful; /* its next word may be about a watermark of before */
+		bool armed;    /* the event of attr.low_watermark is still due */
+		bool asked;    /* the device was asked for a report */
+		bool doubtful; /* the device's next report may be for a previous watermark */
 	} watch;
 };
 
@@ -37,18 +41,20 @@ static inline struct dapl_srq *srq_from(DAT_SRQ_HANDLE handle)
  * Slots are named by dto_id: an event may outlive the SRQ. One whose completion was queued as an
  * event is ready, and stays outstanding until the consumer took the event.
  */
-struct dapl_srq *srq_from_id(uint64_t id); /* NULL: gone */
+struct dapl_srq *srq_from_id(uint64_t id); /* returns NULL if the SRQ is freed */
 void srq_slot_ready(uint64_t id);
 void srq_slot_return(uint64_t id, bool was_ready);
-/* Completions in the CQs of its EPs become events, so that the counts are those of this moment. */
+/* Drains the CQs of the SRQ's EPs, so that the counts are current. */
 void srq_collect(struct dapl_srq *srq);
 /* The device reported IB_ASYNC_SRQ_LIMIT (srq_limit.c). */
 void srq_limit_reached(struct dapl_srq *srq);
-/* E(INVALID_HANDLE, SRQ), SRQ_SHUTDOWN or SRQ_ERROR, or a reference taken for a new EP. */
+/*
+ * Returns E(INVALID_HANDLE, SRQ), SRQ_SHUTDOWN or SRQ_ERROR, or acquires a reference for a new EP.
+ */
 DAT_RETURN srq_attach(struct dapl_srq *srq);
 void srq_detach(struct dapl_srq *srq);
 void srq_failed(struct dapl_srq *srq); /* the device reported SRQ_ERR */
-/* Abrupt close, its EPs gone: freed whatever the device says. */
+/* Abrupt close, after its EPs: frees the SRQ even if the device refuses. */
 void srq_abandon(struct dapl_srq *srq);
 
 #endif

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The limits of a shared receive queue that change in its life: its size, and its low watermark. */
+/* The limits of a shared receive queue that can be changed: its size, and its low watermark. */
 #include "dapl/udapl/provider.h"
 #include "dapl/udapl/srq.h"
 
-/* One change at a time, of all SRQs: the device is asked without the SRQ's own lock. Outermost. */
+/* Serialises changes of all SRQs, because the device is called without the SRQ's lock. Outermost. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+void srq_limit_fork_child(void)
+{
+	changing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
 
 /* ---- size ---- */
 
@@ -20,8 +25,8 @@ static DAT_RETURN resize_check(struct dapl_srq *srq, uint32_t wanted)
 }
 
 /*
- * A smaller queue of the device is safe for what is posted by then and no more, so posting is
- * limited first. false: too much was posted meanwhile; nothing has changed.
+ * A smaller queue of the device holds what is posted by then and no more, so posting is limited
+ * first. Returns false if too many receives were posted before that; nothing has changed then.
  */
 static bool limit_posts(struct dapl_srq *srq, uint32_t count)
 {
@@ -35,7 +40,7 @@ static bool limit_posts(struct dapl_srq *srq, uint32_t count)
 	return fits;
 }
 
-/* What the device keeps of its size when it refuses is the consumer's to use. */
+/* If the device refuses, the consumer can use the size that the device has. */
 static DAT_RETURN shrink(struct dapl_srq *srq, uint32_t now, uint32_t wanted)
 {
 	if (!limit_posts(srq, wanted))
@@ -71,7 +76,7 @@ DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max_recv_dtos)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 
 	pthread_mutex_lock(&changing);
-	/* Only here does it change. */
+	/* The size changes only here. */
 	now = (uint32_t)srq->attr.max_recv_dtos;
 	status = resize_check(srq, wanted);
 	if (status == DAT_SUCCESS && wanted > now)
@@ -83,7 +88,7 @@ DAT_RETURN dapl_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max_recv_dtos)
 	return status;
 }
 
-/* ---- low watermark: told once, by the device or by a look at the counts, who comes first ---- */
+/* ---- low watermark: reported once, by the device or by a check of the counts, whichever is first ---- */
 
 static bool is_low(struct dapl_srq *srq)
 {
@@ -96,7 +101,7 @@ static bool is_low(struct dapl_srq *srq)
 	return low;
 }
 
-static void tell(struct dapl_srq *srq)
+static void watermark_report(struct dapl_srq *srq)
 {
 	bool first;
 
@@ -109,8 +114,8 @@ static void tell(struct dapl_srq *srq)
 }
 
 /*
- * The device sees buffers go that are in no completion yet, so its word counts; but not when it may
- * be about a watermark that was replaced before the word came: then it is asked once more.
+ * The device counts buffers that are in no completion yet, so its report is taken as it is. But a
+ * report that may be for a previous watermark is ignored, and the device is asked again.
  */
 void srq_limit_reached(struct dapl_srq *srq)
 {
@@ -126,10 +131,10 @@ void srq_limit_reached(struct dapl_srq *srq)
 	if (doubtful && watermark && !is_low(srq) &&
 	    ib_srq_limit(srq->srq, watermark) == DAT_SUCCESS)
 		return;
-	tell(srq);
+	watermark_report(srq);
 }
 
-/* Sets all of it, and gives what it was. */
+/* Replaces the watermark and returns the previous one. */
 static struct srq_watch watch_set(struct dapl_srq *srq, DAT_COUNT watermark,
 				  const struct srq_watch *back)
 {
@@ -147,7 +152,7 @@ static struct srq_watch watch_set(struct dapl_srq *srq, DAT_COUNT watermark,
 	return before;
 }
 
-/* Armed before the device is asked, which may answer at once. */
+/* The watermark is set before the device is asked, because the device may report at once. */
 static DAT_RETURN set_low(struct dapl_srq *srq, DAT_COUNT watermark)
 {
 	DAT_COUNT old = srq->attr.low_watermark;
@@ -158,9 +163,9 @@ static DAT_RETURN set_low(struct dapl_srq *srq, DAT_COUNT watermark)
 		watch_set(srq, old, &before);
 		return status;
 	}
-	/* Some devices tell only of what is taken from now on. */
+	/* Some devices report only buffers that are taken after the request. */
 	if (watermark && is_low(srq))
-		tell(srq);
+		watermark_report(srq);
 	return DAT_SUCCESS;
 }
 

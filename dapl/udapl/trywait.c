@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Many objects before one sleep, and the edition of the extension. */
+/* Arms many objects before one sleep, and returns the edition of the extension. */
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/ext.h"
 
@@ -17,7 +17,10 @@ DAT_RETURN ext_ev_version(DAT_HANDLE ia, va_list args)
 	return DAT_SUCCESS;
 }
 
-/* The index of the first that is neither an EVD nor a CNO of this library; count if all are. */
+/*
+ * Returns the index of the first object that is neither an EVD nor a CNO of this library, or count
+ * if all are.
+ */
 static DAT_COUNT first_bad(const DAT_HANDLE *handles, DAT_COUNT count)
 {
 	DAT_COUNT i;

@@ -1,28 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Waiting until memory changes or an EVD or CNO has something: remote writes raise no descriptor. */
+/* Waits until memory changes or an EVD or CNO has an event: remote writes raise no descriptor. */
 #include <errno.h>
-#include <time.h>
 #include "dapl/udapl/evd.h"
 #include "dapl/udapl/ext.h"
-#include "dapl/udapl/sleep.h"
+#include "dapl/udapl/wait.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/wait_word.h"
 
-/* Events are noticed within the first while the thread looks, within the last once it sleeps. */
-#define ROUND	(50 * NSEC_PER_USEC)
-#define LOOKING (200 * NSEC_PER_USEC)
-#define NAP	(100 * NSEC_PER_USEC)
+/*
+ * Events are noticed within the first interval while the thread polls, and within the last one once
+ * it blocks.
+ */
+#define ROUND	 (50 * NSEC_PER_USEC)
+#define POLLING	 (200 * NSEC_PER_USEC)
+#define BLOCKING (100 * NSEC_PER_USEC)
 
 struct word_wait {
-	struct dapl_evd *evd; /* one of these, or none */
+	struct wait wait;
+	struct dapl_evd *evd; /* an EVD, a CNO, or none */
 	struct dapl_cno *cno;
 	const volatile DAT_UINT64 *addr;
 	DAT_UINT64 mask, old;
-	uint64_t begin, deadline;
+	uint64_t begin;
 };
 
-/* WAIT_ON: nothing is the matter with the EVD. */
-static DAT_RETURN look_at_evd(struct dapl_evd *evd)
+/* The thread holds nothing between two polls. */
+static void wait_mem_leave(struct wait *wait)
+{
+	(void)wait;
+}
+
+static const struct wait_ops word_ops = { .leave = wait_mem_leave };
+
+/* WAIT_ON if the EVD has nothing to report. */
+static DAT_RETURN evd_poll(struct dapl_evd *evd)
 {
 	DAT_RETURN status = WAIT_ON;
 
@@ -42,14 +54,14 @@ static DAT_RETURN look_at_evd(struct dapl_evd *evd)
 	return status;
 }
 
-static DAT_RETURN look_at_cno(struct dapl_cno *cno)
+static DAT_RETURN cno_poll(struct dapl_cno *cno)
 {
 	DAT_RETURN status = WAIT_ON;
 
-	if (cno_has_news(cno))
+	if (cno_is_pending(cno))
 		return DAT_EV_BUSY;
 	pthread_mutex_lock(&cno->lock);
-	if (cno->dying) {
+	if (cno->state & CNO_DYING) {
 		status = DAT_ERROR(DAT_ABORT, 0);
 	} else if (cno_take_signal_locked(cno)) {
 		cno_show_locked(cno);
@@ -61,66 +73,69 @@ static DAT_RETURN look_at_cno(struct dapl_cno *cno)
 
 static bool has_changed(const struct word_wait *wait)
 {
-	/* acquire: what was written before the word is seen */
+	/* acquire: writes before that of the word are seen */
 	return (__atomic_load_n(wait->addr, __ATOMIC_ACQUIRE) ^ wait->old) & wait->mask;
 }
 
-static DAT_RETURN look(const struct word_wait *wait)
+static DAT_RETURN word_poll(const struct word_wait *wait)
 {
 	DAT_RETURN status = WAIT_ON;
 
 	if (has_changed(wait))
 		return DAT_SUCCESS;
 	if (wait->evd)
-		status = look_at_evd(wait->evd);
+		status = evd_poll(wait->evd);
 	else if (wait->cno)
-		status = look_at_cno(wait->cno);
+		status = cno_poll(wait->cno);
 	if (status != WAIT_ON)
 		return status;
-	if (wait->deadline != CLOCK_NEVER && clock_now() >= wait->deadline)
+	if (wait_is_over(&wait->wait))
 		return has_changed(wait) ? DAT_SUCCESS : DAT_TIMEOUT_EXPIRED;
 	return WAIT_ON;
 }
 
-/* At rest on the word if the processor can, however long it takes; else a look at full speed. */
+/*
+ * Waits for a write to the word if the processor can do that, for any time; else polls at full
+ * speed.
+ */
 static void rest(const struct word_wait *wait)
 {
 	uint64_t now = clock_now(), end = now + ROUND;
 
-	if (end > wait->deadline)
-		end = wait->deadline;
+	if (end > wait->wait.deadline)
+		end = wait->wait.deadline;
 	do {
 		wait_word(wait->addr, wait->mask, wait->old, end > now ? end - now : 0);
 		now = clock_now();
 	} while (now < end && !has_changed(wait));
 }
 
-static DAT_RETURN nap(const struct word_wait *wait)
+/* Blocks for a short time, or not at all if the thread has waited on the word. */
+static DAT_RETURN word_block(struct word_wait *wait, uint64_t nanoseconds)
 {
-	struct timespec time = { .tv_nsec = (long)NAP };
-	uint64_t now = clock_now();
+	uint64_t now = clock_now(), deadline = wait->wait.deadline;
+	int error;
 
-	if (wait->deadline < now + NAP)
-		time.tv_nsec = wait->deadline > now ? (long)(wait->deadline - now) : 0;
-	/* no failure: without a class */
-	return clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL) == EINTR ? DAT_INTERRUPTED_CALL
-									 : WAIT_ON;
+	if (deadline < now + nanoseconds)
+		nanoseconds = deadline > now ? deadline - now : 0;
+	error = wait_break(&wait->wait, nanoseconds);
+	return error == EINTR ? DAT_INTERRUPTED_CALL : WAIT_ON; /* no failure: without a class */
 }
 
-static DAT_RETURN wait_for_word(const struct word_wait *wait)
+static DAT_RETURN wait_for_word(struct word_wait *wait)
 {
-	bool at_rest = wait_word_is_supported();
+	bool at_rest = wait_word_is_supported(), polls;
 	DAT_RETURN status;
 
 	for (;;) {
-		status = look(wait);
+		status = word_poll(wait);
 		if (status != WAIT_ON)
 			return status;
-		if (at_rest || clock_now() - wait->begin < LOOKING) {
+		polls = at_rest || clock_now() - wait->begin < POLLING;
+		if (polls)
 			rest(wait);
-			continue;
-		}
-		status = nap(wait);
+		if (!polls || wait_break_is_due(&wait->wait))
+			status = word_block(wait, polls ? 0 : BLOCKING);
 		if (status != WAIT_ON)
 			return has_changed(wait) ? DAT_SUCCESS : status;
 	}
@@ -130,9 +145,9 @@ DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args)
 {
 	struct word_wait wait = { .evd = evd_from(handle),
 				  .cno = cno_from(handle),
-				  .begin = clock_now(),
-				  .deadline = CLOCK_NEVER };
+				  .begin = clock_now() };
 	DAT_TIMEOUT timeout;
+	DAT_RETURN status;
 
 	wait.addr = va_arg(args, const volatile DAT_UINT64 *);
 	wait.mask = va_arg(args, DAT_UINT64);
@@ -145,7 +160,11 @@ DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args)
 	if (!wait.mask)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 
-	if (timeout != DAT_TIMEOUT_INFINITE)
-		wait.deadline = wait.begin + timeout * NSEC_PER_USEC;
-	return wait_for_word(&wait);
+	wait.wait.ops = &word_ops;
+	wait.wait.cancel = cancel_off();
+	wait_begin(&wait.wait, timeout);
+	status = wait_for_word(&wait);
+	wait_end(&wait.wait);
+	cancel_restore(wait.wait.cancel);
+	return status;
 }

@@ -4,37 +4,41 @@
 
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(cr);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_CR);
-	return provider->cr_query_func(cr, mask, param);
+	return PROVIDER_ANSWER(provider, cr_query_func, cr, mask, param);
 }
 
 DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size,
 			 const DAT_PVOID private_data)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(cr);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_CR);
-	return provider->cr_accept_func(cr, ep, size, private_data);
+	return PROVIDER_ANSWER(provider, cr_accept_func, cr, ep, size, private_data);
 }
 
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID private_data)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(cr);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_CR);
-	return provider->cr_reject_func(cr, size, private_data);
+	return PROVIDER_ANSWER(provider, cr_reject_func, cr, size, private_data);
 }
 
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL conn_qual)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(cr);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_CR);
-	return provider->cr_handoff_func(cr, conn_qual);
+	return PROVIDER_ANSWER(provider, cr_handoff_func, cr, conn_qual);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_extension_op: an operation goes to the provider of its object; some open and close one. */
+/* dat_extension_op: forwards an operation to its object's provider; some operations open or close a provider. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include "dat/common/handle.h"
 #include "util/log.h"
 
 /*
- * How many operations open, from DAT_OPEN_EXTENSION_BASE, and close, from DAT_CLOSE_EXTENSION_BASE.
+ * The size of the ranges of open operations (from DAT_OPEN_EXTENSION_BASE) and close operations (from
+ * DAT_CLOSE_EXTENSION_BASE).
  */
 #define OP_RANGE 0x1000
 
-/* A handle that came from an open operation: no IA handle, and good for the matching close only. */
+/* A handle returned by an open operation: not an IA handle, valid only for the matching close. */
 struct ext_open {
 	LIST_ENTRY(ext_open) link;
 	DAT_HANDLE object;
@@ -31,7 +32,7 @@ static void ext_open_insert(struct ext_open *opened)
 	reg_unlock();
 }
 
-/* Taken out, so that only one close can go on with it. */
+/* Removes the entry from the list, so that only one close can use it. */
 static struct ext_open *ext_open_take(DAT_HANDLE object)
 {
 	struct ext_open *opened;
@@ -47,11 +48,12 @@ static struct ext_open *ext_open_take(DAT_HANDLE object)
 }
 
 /*
- * Arguments of every open operation: the IA name, where the handle goes, and what is the provider's
- * alone. The handler gets the name in the place of the handle.
+ * The arguments of an open operation: the IA name, a pointer to the handle to return, and arguments specific to the
+ * provider. The provider's handler gets the name instead of a handle.
  */
 static DAT_RETURN ext_open(DAT_EXTENDED_OP op, va_list args)
 {
+	CANCEL_OFF_HERE;
 	const DAT_NAME_PTR name = va_arg(args, DAT_NAME_PTR);
 	struct ext_open *opened;
 	DAT_HANDLE *out;
@@ -87,6 +89,7 @@ static DAT_RETURN ext_open(DAT_EXTENDED_OP op, va_list args)
 
 static DAT_RETURN ext_close(DAT_HANDLE object, DAT_EXTENDED_OP op, va_list args)
 {
+	CANCEL_OFF_HERE;
 	struct ext_open *opened = ext_open_take(object);
 	DAT_RETURN ret;
 
@@ -118,23 +121,30 @@ static DAT_RETURN ext_object_op(DAT_HANDLE object, DAT_EXTENDED_OP op, va_list a
 	return provider->handle_extendedop_func(object, op, args);
 }
 
+static void release_slot(void *ia)
+{
+	handle_release(ia);
+}
+
 /*
- * Of an IA, of what cannot be an object, of a provider seen for the first time; what opens and
- * closes.
+ * The slow path: operations on an IA, on an invalid handle or on a provider not yet known to ext_function(), and those
+ * that open and close. The provider's waits are cancellation points.
  */
 static DAT_RETURN ext_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
+	CANCEL_DEFER_HERE;
 	struct ia_slot *ia;
 	DAT_HANDLE object = handle_acquire(handle, &ia);
 	DAT_RETURN ret = bad_handle(DAT_INVALID_HANDLE1);
 
+	pthread_cleanup_push(release_slot, ia);
 	if (object || !handle)
 		ret = ext_object_op(object, op, args);
-	handle_release(ia);
+	pthread_cleanup_pop(1);
 	return ret;
 }
 
-/* Operations on objects are posts and arms: they go straight to the provider. */
+/* The fast path: operations on objects are posts and arms, and need no lock. */
 static inline DAT_HANDLE_EXTENDEDOP_FUNC ext_function(DAT_HANDLE handle, DAT_EXTENDED_OP op)
 {
 	const DAT_PROVIDER *provider = provider_of(handle);
@@ -164,7 +174,7 @@ bool ext_none_open_locked(void)
 	return LIST_EMPTY(&ext_opens);
 }
 
-/* Not freed: the fork may have come from inside of one. */
+/* Not freed: the fork may have been made inside an open operation. */
 void ext_fork_locked(void)
 {
 	LIST_INIT(&ext_opens);

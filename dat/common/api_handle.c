@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What any handle has, an IA's as well as an object's: a type, and a context of the consumer. */
+/* Calls for handles of any type: handle type and consumer context. */
 #include "dat/common/handle.h"
 
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 {
+	CANCEL_DEFER_HERE;
 	struct ia_slot *ia;
 	DAT_HANDLE object = handle_acquire(handle, &ia);
 	DAT_RETURN ret;
@@ -17,6 +18,7 @@ DAT_RETURN dat_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 
 DAT_RETURN dat_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 {
+	CANCEL_DEFER_HERE;
 	struct ia_slot *ia;
 	DAT_HANDLE object = handle_acquire(handle, &ia);
 	DAT_RETURN ret;
@@ -30,6 +32,7 @@ DAT_RETURN dat_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 
 DAT_RETURN dat_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 {
+	CANCEL_DEFER_HERE;
 	struct ia_slot *ia;
 	DAT_HANDLE object = handle_acquire(handle, &ia);
 	DAT_RETURN ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ia_*: an open IA is a slot in the handle table and a hold on its provider. */
+/* dat_ia_*: an open IA occupies a slot of the handle table and holds its provider. */
 #include "dat/common/handle.h"
 #include "util/log.h"
 
@@ -25,7 +25,8 @@ static DAT_RETURN open_held(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HAN
 	if (ret != DAT_SUCCESS)
 		return ret;
 	if (!provider_of(object)) {
-		log_at(REG_LOG_ERROR, "%s: its provider opened it as %p, no object", name, object);
+		log_at(REG_LOG_ERROR, "%s: its provider returned %p as the IA, which is no object",
+		       name, object);
 		return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 	}
 	if (ia_insert(object, query_extension(object), hold, handle))
@@ -38,11 +39,12 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 			DAT_IA_HANDLE *ia_handle, DAT_UINT32 major, DAT_UINT32 minor,
 			DAT_BOOLEAN thread_safe)
 {
+	CANCEL_OFF_HERE;
 	struct reg_hold hold;
 	DAT_RETURN ret;
 
 	if (ia_handle)
-		*ia_handle = DAT_HANDLE_NULL; /* what every failure leaves behind */
+		*ia_handle = DAT_HANDLE_NULL; /* the value on every failure */
 	if (!name_is_valid(name))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
 	if (!ia_handle)
@@ -59,6 +61,7 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
+	CANCEL_OFF_HERE;
 	struct ia_slot *ia = ia_retire(ia_handle);
 	struct reg_hold hold;
 	DAT_RETURN ret;
@@ -68,7 +71,7 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	if (reg_is_gone())
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	else
-		ret = ia->provider->ia_close_func(ia->object, flags);
+		ret = PROVIDER_ANSWER(ia->provider, ia_close_func, ia->object, flags);
 	log_at(REG_LOG_CONSUMER, "close %p: %#x", ia_handle, ret);
 	if (ret != DAT_SUCCESS) {
 		ia_revive(ia);
@@ -84,13 +87,14 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
 			DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR *provider_attr)
 {
+	CANCEL_OFF_HERE;
 	struct ia_slot *ia = ia_acquire(ia_handle);
 	DAT_RETURN ret;
 
 	if (!ia)
 		return bad_handle(DAT_INVALID_HANDLE_IA);
-	ret = ia->provider->ia_query_func(ia->object, async_evd, ia_mask, ia_attr, provider_mask,
-					  provider_attr);
+	ret = PROVIDER_ANSWER(ia->provider, ia_query_func, ia->object, async_evd, ia_mask, ia_attr,
+			      provider_mask, provider_attr);
 	ia_release(ia);
 	return ret;
 }

@@ -5,12 +5,14 @@
 DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EVD_HANDLE evd,
 			  DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
+	CANCEL_OFF_HERE;
 	struct ia_slot *ia = ia_acquire(ia_handle);
 	DAT_RETURN ret;
 
 	if (!ia)
 		return bad_handle(DAT_INVALID_HANDLE_IA);
-	ret = ia->provider->psp_create_func(ia->object, conn_qual, evd, flags, psp);
+	ret = PROVIDER_ANSWER(ia->provider, psp_create_func, ia->object, conn_qual, evd, flags,
+			      psp);
 	ia_release(ia);
 	return ret;
 }
@@ -18,30 +20,34 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_
 DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual, DAT_EVD_HANDLE evd,
 			      DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
+	CANCEL_OFF_HERE;
 	struct ia_slot *ia = ia_acquire(ia_handle);
 	DAT_RETURN ret;
 
 	if (!ia)
 		return bad_handle(DAT_INVALID_HANDLE_IA);
-	ret = ia->provider->psp_create_any_func(ia->object, conn_qual, evd, flags, psp);
+	ret = PROVIDER_ANSWER(ia->provider, psp_create_any_func, ia->object, conn_qual, evd, flags,
+			      psp);
 	ia_release(ia);
 	return ret;
 }
 
 DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(psp);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_PSP);
-	return provider->psp_query_func(psp, mask, param);
+	return PROVIDER_ANSWER(provider, psp_query_func, psp, mask, param);
 }
 
 DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(psp);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_PSP);
-	return provider->psp_free_func(psp);
+	return PROVIDER_ANSWER(provider, psp_free_func, psp);
 }

@@ -4,30 +4,33 @@
 
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz)
 {
+	CANCEL_OFF_HERE;
 	struct ia_slot *ia = ia_acquire(ia_handle);
 	DAT_RETURN ret;
 
 	if (!ia)
 		return bad_handle(DAT_INVALID_HANDLE_IA);
-	ret = ia->provider->pz_create_func(ia->object, pz);
+	ret = PROVIDER_ANSWER(ia->provider, pz_create_func, ia->object, pz);
 	ia_release(ia);
 	return ret;
 }
 
 DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(pz);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_PZ);
-	return provider->pz_query_func(pz, mask, param);
+	return PROVIDER_ANSWER(provider, pz_query_func, pz, mask, param);
 }
 
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(pz);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_PZ);
-	return provider->pz_free_func(pz);
+	return PROVIDER_ANSWER(provider, pz_free_func, pz);
 }

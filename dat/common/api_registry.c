@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_registry_*: what is known, what providers add and take back, which names are related. */
+/* dat_registry_*: list entries, add and remove providers, query HA relations of names. */
 #include <stdlib.h>
 #include "dat/common/handle.h"
 #include "util/log.h"
 
-/* Static keys in file order, then what was registered without one; NULL past the end. */
+/* The keys of dat.conf in file order, then providers registered without a key; NULL past the end. */
 static const DAT_PROVIDER_INFO *nth_info_locked(DAT_COUNT n)
 {
 	const struct dr_entry *entry;
@@ -20,12 +20,11 @@ static const DAT_PROVIDER_INFO *nth_info_locked(DAT_COUNT n)
 }
 
 /*
- * A list that is too short is filled, and that is a success: programs with a small fixed maximum
- * give up on anything else. Nor is an element looked at that is not needed: many pass the address
- * of a single pointer with a larger maximum.
+ * Fills a list that is too short and returns success, since programs with a small fixed maximum fail otherwise. Does
+ * not access unneeded elements, since many programs pass the address of a single pointer with a larger maximum.
  */
-static DAT_RETURN list_locked(DAT_COUNT max, DAT_COUNT *entries, DAT_PROVIDER_INFO *list[],
-			      DAT_COUNT *total)
+static DAT_RETURN api_registry_list_locked(DAT_COUNT max, DAT_COUNT *entries,
+					   DAT_PROVIDER_INFO *list[], DAT_COUNT *total)
 {
 	DAT_COUNT room, i;
 
@@ -50,12 +49,13 @@ static DAT_RETURN list_locked(DAT_COUNT max, DAT_COUNT *entries, DAT_PROVIDER_IN
 
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *entries, DAT_PROVIDER_INFO *list[])
 {
+	CANCEL_OFF_HERE;
 	DAT_COUNT total = 0;
 	DAT_RETURN ret = reg_enter();
 
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ret = list_locked(max, entries, list, &total);
+	ret = api_registry_list_locked(max, entries, list, &total);
 	reg_unlock();
 	if (ret == DAT_SUCCESS && total > max)
 		log_at(REG_LOG_CONSUMER, "list of providers cut from %d to %d", total, max);
@@ -67,8 +67,20 @@ static bool info_is_valid(const DAT_PROVIDER_INFO *info)
 	return info->ia_name[0] && name_is_valid(info->ia_name);
 }
 
+/*
+ * True for a provider of DAT 1, whose table is shorter than the one of DAT 2.0 and has functions with other arguments.
+ * A dat.conf record for DAT 1.2 may name a library of DAT 2.0, which then registers the version of the record.
+ */
+static bool is_of_dat_1(const DAT_PROVIDER_INFO *info)
+{
+	const struct sr_record *loading = reg_loading();
+
+	return info->dapl_version_major < 2 && !(loading && loading->is_two);
+}
+
 DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info)
 {
+	CANCEL_OFF_HERE;
 	struct dr_entry *entry;
 	DAT_RETURN ret;
 
@@ -81,6 +93,8 @@ DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider, const DAT_PRO
 		return ret;
 	if (!info_is_valid(info))
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	else if (is_of_dat_1(info))
+		ret = DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	else if (dr_find_locked(info))
 		ret = DAT_ERROR(DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE);
 	else if (!(entry = calloc(1, sizeof(*entry))))
@@ -93,16 +107,20 @@ DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider, const DAT_PRO
 		TAILQ_INSERT_TAIL(&reg_dynamic, entry, link);
 	}
 	reg_unlock();
+	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
+		log_at(REG_LOG_ERROR,
+		       "%.255s: a provider of DAT %u.%u is refused, providers are of DAT 2.0",
+		       info->ia_name, info->dapl_version_major, info->dapl_version_minor);
 	log_at(REG_LOG_DYNAMIC, "add %.255s: %#x", info->ia_name, ret);
 	return ret;
 }
 
 /*
- * After the end of the registry there is nothing to take back, and a provider's destructor has done
- * what it must.
+ * Succeeds after the registry has ended: there is no entry to remove, and the caller is a provider's destructor.
  */
 DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info)
 {
+	CANCEL_OFF_HERE;
 	struct dr_entry *entry;
 	DAT_RETURN ret = DAT_SUCCESS;
 
@@ -127,8 +145,8 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider, const DAT_
 }
 
 /*
- * What an open IA of one name says about the other; unknown if none is open, or it has nothing to
- * say.
+ * Asks an open IA of one name about its relation to the other name. Unknown if no IA is open or the provider cannot
+ * tell.
  */
 static DAT_HA_RELATIONSHIP opinion(const char *name, const DAT_NAME_PTR other)
 {
@@ -148,6 +166,7 @@ static DAT_HA_RELATIONSHIP opinion(const char *name, const DAT_NAME_PTR other)
 DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR name_a, const DAT_NAME_PTR name_b,
 					  DAT_HA_RELATIONSHIP *relationship)
 {
+	CANCEL_OFF_HERE;
 	DAT_HA_RELATIONSHIP a, b;
 	DAT_RETURN ret;
 	bool known;

@@ -4,31 +4,34 @@
 
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(pz);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_PZ);
-	return provider->rmr_create_func(pz, rmr);
+	return PROVIDER_ANSWER(provider, rmr_create_func, pz, rmr);
 }
 
 DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(pz);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_PZ);
 	if (!provider->rmr_create_for_ep_func)
 		return DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
-	return provider->rmr_create_for_ep_func(pz, rmr);
+	return PROVIDER_ANSWER(provider, rmr_create_for_ep_func, pz, rmr);
 }
 
 DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(rmr);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_RMR);
-	return provider->rmr_query_func(rmr, mask, param);
+	return PROVIDER_ANSWER(provider, rmr_query_func, rmr, mask, param);
 }
 
 DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
@@ -39,15 +42,16 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TR
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_RMR);
-	return provider->rmr_bind_func(rmr, lmr, triplet, privileges, va_type, ep, cookie, flags,
-				       context);
+	return PROVIDER_ANSWER(provider, rmr_bind_func, rmr, lmr, triplet, privileges, va_type, ep,
+			       cookie, flags, context);
 }
 
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr)
 {
+	CANCEL_OFF_HERE;
 	const DAT_PROVIDER *provider = provider_of(rmr);
 
 	if (!provider)
 		return bad_handle(DAT_INVALID_HANDLE_RMR);
-	return provider->rmr_free_func(rmr);
+	return PROVIDER_ANSWER(provider, rmr_free_func, rmr);
 }

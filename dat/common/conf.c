@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The text of dat.conf: lines into fields, fields into records; a bad record harms no other. */
+/* Parses dat.conf into records. A bad record is reported and skipped. */
 #include "dat/common/reg.h"
 #include "util/log.h"
 
@@ -96,7 +96,7 @@ static bool scan_version(const char *at, DAT_UINT32 *major, DAT_UINT32 *minor)
 	return scan_decimal(&at, major) && *at++ == '.' && scan_decimal(&at, minor) && !*at;
 }
 
-/* "dapl.2.0": whose it is, and a version that nobody uses */
+/* "dapl.2.0": the vendor and a version; no lookup uses either */
 static bool provider_version_is_valid(const char *field)
 {
 	const char *dot = strchr(field, '.');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Which dat.conf is read. */
+/* Selects and reads dat.conf. */
 #include <errno.h>
 #include <stdlib.h>
 #include "dat/common/reg.h"
@@ -12,14 +12,13 @@
 
 #define CONF_FILE_MAX (16u << 20) /* an endless device must not take all memory */
 
-/*
- * What a machine without any dat.conf has: the software device, and the first InfiniBand interface.
- */
+/* Used if there is no dat.conf: the software device, and the first InfiniBand interface. */
 static const char built_in[] =
 	"ofa-v2-soft u2.0 nonthreadsafe default libdaplsoft.so.2 dapl.2.0 \"soft0 1\" \"\"\n"
 	"ofa-v2-ib0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"ib0 0\" \"\"\n";
 
-static void parse(char *text, size_t len, const char *source, const struct conf_sink *sink)
+static void conf_file_parse(char *text, size_t len, const char *source,
+			    const struct conf_sink *sink)
 {
 	if (sink->opened)
 		sink->opened(sink->arg, source);
@@ -35,7 +34,7 @@ static int load_file(const char *path, const struct conf_sink *sink)
 	if (error)
 		return error;
 	log_at(REG_LOG_STATIC, "reading %s", path);
-	parse(text, len, path, sink);
+	conf_file_parse(text, len, path, sink);
 	free(text);
 	return 0;
 }
@@ -46,7 +45,7 @@ static void load_built_in(const struct conf_sink *sink)
 
 	memcpy(text, built_in, sizeof(text));
 	log_at(REG_LOG_STATIC, "no dat.conf: using the built-in entries");
-	parse(text, sizeof(text) - 1, "(built-in dat.conf)", sink);
+	conf_file_parse(text, sizeof(text) - 1, "(built-in dat.conf)", sink);
 }
 
 void conf_load(const char *only, const char *const *places, const struct conf_sink *sink)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* From handles to the objects of providers. */
+/* Maps handles to objects of providers. */
 #ifndef DAT_COMMON_HANDLE_H
 #define DAT_COMMON_HANDLE_H
 
 #include "dat/common/reg.h"
+#include "util/log.h"
 
 /* ia_handle.c: consumers hold small integers for IAs; all of them are below IA_INDEX_END. */
 #define IA_INDEX_END 4096u
@@ -25,9 +26,9 @@ struct ia_slot *ia_retire(DAT_IA_HANDLE handle); /* waits for all users */
 void ia_revive(struct ia_slot *ia);		 /* the close failed */
 void ia_remove(struct ia_slot *ia);
 /*
- * The last providers of which an IA with extensions was opened, as long as one is open: spares the
- * search, and its lock, to posts by extension and to operations that are called in signal handlers.
- * All have a handler; a free place holds an address that is neither a provider's nor NULL.
+ * A cache of providers that have an open IA with extensions. It spares posts by extension, and operations called in
+ * signal handlers, the search and its lock. All have a handler; a free place holds an address that is neither NULL nor
+ * a provider's.
  */
 #define IA_EXTENDED 16
 extern _Atomic(const DAT_PROVIDER *) ia_extended[IA_EXTENDED];
@@ -52,8 +53,8 @@ void ia_table_free_locked(void);
 void ia_fork_locked(void);
 
 /*
- * Every object starts with its provider's table. NULL for what cannot be an object: IA handles and
- * other small numbers, and odd addresses. What else is not an object, the provider finds out.
+ * Returns the provider's table, which is at the start of every object; NULL for IA handles, other small numbers and
+ * misaligned addresses. The provider detects all other invalid handles.
  */
 static inline const DAT_PROVIDER *provider_of(DAT_HANDLE handle)
 {
@@ -66,8 +67,8 @@ static inline const DAT_PROVIDER *provider_of(DAT_HANDLE handle)
 }
 
 /*
- * The provider's pointer for a handle of any type; *ia is to be released if not NULL. NULL for a
- * bad handle.
+ * Returns the provider's pointer for a handle of any type, or NULL for a bad handle. The caller releases *ia if not
+ * NULL.
  */
 static inline DAT_HANDLE handle_acquire(DAT_HANDLE handle, struct ia_slot **ia)
 {
@@ -82,5 +83,28 @@ static inline void handle_release(struct ia_slot *ia)
 	if (ia)
 		ia_release(ia);
 }
+
+/* refused.c: logs a call that the provider refused. `arguments`: the names of its arguments, comma-separated. */
+DAT_RETURN refused_by_provider(const char *call, const char *arguments,
+			       const DAT_PROVIDER *provider, DAT_HANDLE handle, DAT_RETURN ret)
+	__attribute__((cold));
+
+static inline DAT_RETURN answer(const char *call, const char *arguments,
+				const DAT_PROVIDER *provider, DAT_HANDLE handle, DAT_RETURN ret)
+{
+	if (__builtin_expect(ret & DAT_CLASS_ERROR && log_on(REG_LOG_CONSUMER), 0))
+		return refused_by_provider(call, arguments, provider, handle, ret);
+	return ret;
+}
+
+/*
+ * What a function of the provider's table answers to the arguments, of which the first is the object and all stand in
+ * the order of the call of the API. The calls of the data path do without: they jump into the provider, whose traces name
+ * those that it refuses.
+ */
+#define PROVIDER_ANSWER(provider, function, ...)                                         \
+	answer(__func__, #__VA_ARGS__, (provider), (DAT_HANDLE)FIRST_OF(__VA_ARGS__, 0), \
+	       (provider)->function(__VA_ARGS__))
+#define FIRST_OF(first, ...) first
 
 #endif

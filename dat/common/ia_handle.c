@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The table behind IA handles: found without a lock, a call costs two atomic additions. */
+/* The table of IA handles. A lookup takes no lock; a call costs two atomic additions. */
 #include <stdlib.h>
 #include "dat/common/handle.h"
 
 /*
- * A slot is free (0), live, or live and retiring; the lower bits count the calls that are in it.
- * Only a live slot that is not retiring gets new users, and only a slot without users is freed.
+ * A slot is free (0), live, or live and retiring; the lower bits count its users, the calls in progress. Only a live
+ * slot that is not retiring gets new users, and only a slot without users is freed.
  */
 #define SLOT_LIVE     0x80000000u
 #define SLOT_RETIRING 0x40000000u
@@ -17,12 +17,12 @@ static struct ia_slot first_chunk[CHUNK];
 static _Atomic(struct ia_slot *) chunks[IA_INDEX_END / CHUNK] = { first_chunk };
 static uintptr_t last; /* index last given out; registry lock */
 
-#define NOBODY ((const DAT_PROVIDER *)(const void *)ia_extended)
-_Atomic(const DAT_PROVIDER *) ia_extended[IA_EXTENDED] = { [0 ... IA_EXTENDED - 1] = NOBODY };
+#define NO_PROVIDER ((const DAT_PROVIDER *)(const void *)ia_extended)
+_Atomic(const DAT_PROVIDER *) ia_extended[IA_EXTENDED] = { [0 ... IA_EXTENDED - 1] = NO_PROVIDER };
 static unsigned extended_next; /* registry lock */
 
 /* NULL beyond the table. Slot 0 is never live: its handle would be DAT_HANDLE_NULL. */
-static struct ia_slot *slot_at(uintptr_t index)
+static struct ia_slot *ia_handle_slot_at(uintptr_t index)
 {
 	struct ia_slot *chunk;
 
@@ -45,11 +45,11 @@ static uintptr_t free_index_locked(void)
 	uintptr_t end = 0, i, index;
 	struct ia_slot *chunk;
 
-	while (slot_at(end))
+	while (ia_handle_slot_at(end))
 		end += CHUNK;
 	for (i = 1; i <= end; i++) {
 		index = (last + i) % end;
-		if (index && !slot_is_live(slot_at(index)))
+		if (index && !slot_is_live(ia_handle_slot_at(index)))
 			return index;
 	}
 	if (end == IA_INDEX_END)
@@ -66,13 +66,13 @@ static struct ia_slot *next_live(uintptr_t *index)
 {
 	struct ia_slot *slot;
 
-	while ((slot = slot_at(++*index)))
+	while ((slot = ia_handle_slot_at(++*index)))
 		if (slot_is_live(slot))
 			return slot;
 	return NULL;
 }
 
-/* From the first open on, so that an operation in a signal handler needs no lock. */
+/* Entered when an IA is opened, so that an operation in a signal handler needs no lock. */
 static void extended_add_locked(const DAT_PROVIDER *provider)
 {
 	unsigned i;
@@ -83,7 +83,7 @@ static void extended_add_locked(const DAT_PROVIDER *provider)
 	atomic_store_explicit(&ia_extended[i], provider, memory_order_relaxed);
 }
 
-/* Unless another open IA needs it. */
+/* Keeps the entry if another open IA has the same provider. */
 static void extended_remove_locked(const struct ia_slot *gone)
 {
 	const struct ia_slot *slot;
@@ -96,7 +96,7 @@ static void extended_remove_locked(const struct ia_slot *gone)
 			return;
 	for (i = 0; i < IA_EXTENDED; i++)
 		if (gone->provider == atomic_load_explicit(&ia_extended[i], memory_order_relaxed))
-			atomic_store_explicit(&ia_extended[i], NOBODY, memory_order_relaxed);
+			atomic_store_explicit(&ia_extended[i], NO_PROVIDER, memory_order_relaxed);
 }
 
 bool ia_insert(DAT_IA_HANDLE object, DAT_EXTENSION extension, const struct reg_hold *hold,
@@ -108,12 +108,12 @@ bool ia_insert(DAT_IA_HANDLE object, DAT_EXTENSION extension, const struct reg_h
 	reg_lock();
 	index = free_index_locked();
 	if (index) {
-		slot = slot_at(index);
+		slot = ia_handle_slot_at(index);
 		slot->provider = provider_of(object);
 		slot->extension = extension;
 		slot->hold = *hold;
 		slot->object = object;
-		/* release: the fields above, to whoever finds the slot live */
+		/* release: a thread that finds the slot live sees the fields above */
 		atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
 		if (extension != DAT_EXTENSION_NONE && slot->provider->handle_extendedop_func)
 			extended_add_locked(slot->provider);
@@ -140,7 +140,7 @@ static struct ia_slot *slot_hold(struct ia_slot *slot)
 
 struct ia_slot *ia_acquire(DAT_IA_HANDLE handle)
 {
-	struct ia_slot *slot = slot_at((uintptr_t)handle);
+	struct ia_slot *slot = ia_handle_slot_at((uintptr_t)handle);
 
 	return slot ? slot_hold(slot) : NULL;
 }
@@ -169,7 +169,7 @@ struct ia_slot *ia_retire(DAT_IA_HANDLE handle)
 	if (before & SLOT_RETIRING)
 		return NULL; /* another thread is closing it */
 	reg_lock();
-	/* acquire: what the calls did that have left */
+	/* acquire: pairs with the release of ia_release() */
 	while (atomic_load_explicit(&slot->state, memory_order_acquire) & SLOT_USERS)
 		reg_wait_locked();
 	reg_unlock();
@@ -200,7 +200,7 @@ struct ia_slot *ia_acquire_named(const char *name)
 	struct ia_slot *slot;
 	uintptr_t index = 0;
 
-	reg_lock(); /* none is freed, and its hold stays what it is, meanwhile */
+	reg_lock(); /* the lock keeps slots from being freed, and their holds unchanged */
 	while ((slot = next_live(&index)))
 		if (!strcmp(slot->hold.dr->info.ia_name, name) && slot_hold(slot))
 			break;
@@ -240,7 +240,7 @@ void ia_table_free_locked(void)
 		free(atomic_exchange_explicit(&chunks[i], NULL, memory_order_acq_rel));
 }
 
-/* Handles of the parent mean nothing in the child. */
+/* Handles of the parent are invalid in the child. */
 void ia_fork_locked(void)
 {
 	struct ia_slot *slot;
@@ -252,7 +252,7 @@ void ia_fork_locked(void)
 
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *other)
 {
-	struct ia_slot *slot = slot_at((uintptr_t)handle);
+	struct ia_slot *slot = ia_handle_slot_at((uintptr_t)handle);
 	DAT_IA_HANDLE object;
 	uintptr_t index = 0;
 
@@ -265,7 +265,7 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *other)
 		*other = object;
 		return DAT_SUCCESS;
 	}
-	/* retiring slots too: a provider that closes an IA still tells its events whose they are */
+	/* Includes retiring slots: events that a provider delivers while it closes an IA need the IA's handle. */
 	while ((slot = next_live(&index))) {
 		if (slot->object == handle) {
 			*other = (DAT_IA_HANDLE)index;

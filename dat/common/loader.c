@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Providers come and go: the first user of a name loads its library, the last one unloads it. */
+/* Loads a provider library for the first open IA of a name, and unloads it after the last one is closed. */
 #include <dlfcn.h>
 #include <errno.h>
 #include "dat/common/reg.h"
@@ -41,23 +41,35 @@ static void finish(struct sr_record *rec, void *dl, DAT_PROVIDER_FINI_FUNC fini)
 		log_at(REG_LOG_ERROR, "%s: dlclose: %s", rec->lib->path, dlerror());
 }
 
-static void *open_library(const struct sr_record *rec)
+/* For a library of OFED that distributions no longer ship: which library to name in dat.conf instead. */
+static const char *advice(const char *path)
+{
+	return strstr(path, "libdaplomcm.so") ? "; it was for coprocessors that are no longer "
+						"made: libdaploscm.so.2 takes "
+						"the same parameters, see dat.conf(5)"
+					      : "";
+}
+
+/* Libraries of providers of DAT 2.0 export dapl_extensions, those of DAT 1 do not. */
+static void *open_library(struct sr_record *rec)
 {
 	void *dl = dlopen(rec->lib->path, RTLD_NOW | RTLD_LOCAL);
 
 	if (!dl) {
-		log_at(REG_LOG_ERROR, "%s: dlopen: %s", rec->key->info.ia_name, dlerror());
+		log_at(REG_LOG_ERROR, "%s: dlopen: %s%s", rec->key->info.ia_name, dlerror(),
+		       advice(rec->lib->path));
 		return NULL;
 	}
-	if (log_on(REG_LOG_PROVIDER) && !dlsym(dl, "dapl_extensions"))
+	rec->is_two = dlsym(dl, "dapl_extensions");
+	if (!rec->is_two)
 		log_at(REG_LOG_PROVIDER, "%s has no dapl_extensions", rec->lib->path);
 	return dl;
 }
 
 /*
- * Loads the record's library and has it initialise the name; true if that registered it. The
- * library can be loaded already, if it took back its registration: then only the initialisation is
- * repeated. Drops the lock meanwhile.
+ * Loads the record's library and calls its initialisation function for the name; true if that registered the name. If
+ * the library is loaded already, but has removed its registration, only repeats the initialisation. Unlocks and
+ * relocks.
  */
 static bool record_load_locked(struct sr_record *rec)
 {
@@ -100,7 +112,7 @@ static bool record_load_locked(struct sr_record *rec)
 	return registered;
 }
 
-/* Drops the lock meanwhile; openers of the key wait for its turn. */
+/* Unlocks and relocks; openers of the key wait for the key's turn. */
 static void record_unload_locked(struct sr_record *rec)
 {
 	DAT_PROVIDER_FINI_FUNC fini;
@@ -108,7 +120,7 @@ static void record_unload_locked(struct sr_record *rec)
 	void *dl;
 
 	if (!turn_take_locked(&rec->key->turn))
-		return; /* in its own initialisation, which looks at refs afterwards */
+		return; /* called in its own initialisation, which checks refs afterwards */
 	nested = !turn_take_locked(&rec->lib->turn);
 	if (!rec->refs && rec->dl) {
 		dl = rec->dl;
@@ -124,7 +136,7 @@ static void record_unload_locked(struct sr_record *rec)
 	turn_give_locked(&rec->key->turn);
 }
 
-/* One fallback after the other; true as soon as a library has registered the key. */
+/* Tries the fallbacks in order; true as soon as a library has registered the key. */
 static bool chain_load_locked(struct sr_key *key)
 {
 	struct sr_record *rec;
@@ -137,7 +149,7 @@ static bool chain_load_locked(struct sr_key *key)
 	return rec;
 }
 
-/* What must not be under way when an entry is used: its provider's loading or unloading. */
+/* The turn of the loading and unloading of the entry's provider, during which the entry must not be used. */
 static struct turn *turn_of(const struct dr_entry *entry, struct sr_key *key)
 {
 	if (!entry)
@@ -145,7 +157,7 @@ static struct turn *turn_of(const struct dr_entry *entry, struct sr_key *key)
 	return entry->origin ? &entry->origin->key->turn : NULL;
 }
 
-/* The entry for the best match, its library loaded if it has to be. */
+/* Returns the entry of the best match, loading its library if necessary. */
 static DAT_RETURN entry_get_locked(struct match *match, struct dr_entry **found)
 {
 	bool tried = false;
@@ -175,7 +187,7 @@ static DAT_RETURN entry_get_locked(struct match *match, struct dr_entry **found)
 			*found = entry;
 			return DAT_SUCCESS;
 		}
-		tried = true; /* but the program itself may have registered it meanwhile */
+		tried = true; /* the program may have registered it in the meantime */
 	}
 	return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 }

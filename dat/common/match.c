@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Which record answers a request for a name, a version and thread safety. */
+/* Selects the record for a request of a name, a version and thread safety. */
 #include "dat/common/reg.h"
 
 /*
- * Same name and major; the smallest minor that is not below the wanted one; thread safe records
- * answer requests that do not ask for it, after all others.
+ * A match has the same name and major version, and the lowest minor version not below the requested one. A request
+ * without thread safety prefers records without it, but accepts those with it.
  */
 void match_offer(struct match *match, const DAT_PROVIDER_INFO *info)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What is logged about a name that cannot be opened: the names that could be, and the file that has them. */
+/* Logs a name that cannot be opened, with the available names and the file that lists them. */
 #include <stdio.h>
 #include "dat/common/reg.h"
 
@@ -34,7 +34,7 @@ static void list_end(struct name_list *list)
 			 list->count - list->shown);
 }
 
-/* Whether a request for the name of this record would find it. */
+/* True if a request for the name of this record would match it. */
 static bool answers(const DAT_PROVIDER_INFO *info, const DAT_PROVIDER_INFO *wanted)
 {
 	DAT_PROVIDER_INFO same = *wanted;

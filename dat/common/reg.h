@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the parts of the registry know of each other. */
+/* Internal header of the registry. */
 #ifndef DAT_COMMON_REG_H
 #define DAT_COMMON_REG_H
 
@@ -15,9 +15,10 @@
 #pragma GCC visibility push(default)
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
+#include "util/cancel.h"
 /*
- * Providers find this one by name alone: an IA handle to the provider's pointer, or the pointer to
- * the handle.
+ * Providers look this function up by name. Translates an IA handle to the provider's pointer, or that pointer to the
+ * handle.
  */
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *other);
 #pragma GCC visibility pop
@@ -32,15 +33,14 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *other);
 
 #define DAT_ERROR(type, subtype) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 
-static inline DAT_RETURN bad_handle(DAT_RETURN_SUBTYPE subtype)
-{
-	return DAT_ERROR(DAT_INVALID_HANDLE, subtype);
-}
+/* refused.c: returns INVALID_HANDLE with `subtype`, and logs the call if the log level asks for it. */
+DAT_RETURN refused_handle(const char *call, DAT_RETURN_SUBTYPE subtype) __attribute__((cold));
+#define bad_handle(subtype) refused_handle(__func__, subtype)
 
 /*
- * life.c: one mutex guards the static registry, the dynamic registry and the handle table. It is a
- * leaf: it is never held across dlopen, dlclose, a provider's function or a diagnostic. All waiting
- * is for one condition variable.
+ * registry_life.c: one mutex guards the static registry, the dynamic registry and the handle table. It is a
+ * leaf lock: never held across dlopen, dlclose, a call to a provider or a diagnostic. All waiters use one condition
+ * variable.
  */
 void reg_lock(void);
 void reg_unlock(void);
@@ -48,13 +48,13 @@ void reg_wait_locked(void);
 void reg_wake_locked(void);
 
 /*
- * Takes the lock, reading dat.conf first if nobody has; on failure, after the library's destructor,
- * it is not held.
+ * Acquires the lock, and reads dat.conf on the first call. Fails after the library's destructor has run; the lock is
+ * then not held.
  */
 DAT_RETURN reg_enter(void);
 bool reg_is_gone(void);
 
-/* The right to do alone what must be done without the lock. */
+/* Serialises work that must be done without the registry lock, such as dlopen. */
 struct turn {
 	bool taken; /* registry lock; `by` too */
 	pthread_t by;
@@ -80,16 +80,16 @@ struct conf_sink {
 	void *arg;
 };
 
-/* The text is taken apart in place; text[len] must be writable. */
+/* Modifies the text; text[len] must be writable. */
 void conf_parse(char *text, size_t len, const char *source, const struct conf_sink *sink);
 
 /*
- * conf_file.c: `only` if not NULL; else the first of `places` that can be read; else, if none
- * exists, the built-in text.
+ * conf_file.c: reads `only` if not NULL; else the first readable file of `places`; else, if none of them exists, the
+ * built-in text.
  */
 void conf_load(const char *only, const char *const *places, const struct conf_sink *sink);
 
-/* What every program of this build reads: DAT_OVERRIDE, or the places of the system. */
+/* Reads the file that DAT_OVERRIDE names, or else those of the system. */
 void conf_load_usual(const struct conf_sink *sink);
 
 /*
@@ -106,7 +106,8 @@ struct sr_record {
 	TAILQ_ENTRY(sr_record) link;
 	struct sr_key *key;
 	struct sr_lib *lib;
-	void *dl; /* registry lock from here on */
+	bool is_two; /* a library of DAT 2.0, whatever version it registers; the loading thread's */
+	void *dl;    /* registry lock from here on */
 	DAT_PROVIDER_FINI_FUNC fini;
 	unsigned refs;
 	char ia_params[];
@@ -158,7 +159,7 @@ static inline bool name_is_valid(const char *name)
 	return name && strnlen(name, DAT_NAME_MAX_LENGTH) < DAT_NAME_MAX_LENGTH;
 }
 
-/* match.c: how far a search got, in the order of the subtypes; a hit is beyond all of them. */
+/* match.c: the properties that the best candidate matched, in the order of the error subtypes. */
 enum match_reach { MATCH_NOTHING, MATCH_NAME, MATCH_MAJOR, MATCH_MINOR, MATCH_THREAD_SAFETY };
 
 struct match {
@@ -171,14 +172,14 @@ struct match {
 void match_offer(struct match *match, const DAT_PROVIDER_INFO *info);
 DAT_RETURN match_status(const struct match *match);
 
-/* All records of both registries are offered, `wanted` alone is read; the lock keeps the results. */
+/* Searches both registries for `wanted`, and sets the other members, valid while the lock is held. */
 void reg_match_locked(struct match *match);
 
-/* missing.c: why nothing matched. */
+/* missing.c: describes why no record matched. */
 #define REG_MISSING_MAX 700 /* a diagnostic is a line of 1024 bytes, and begins with the name */
 void reg_missing_locked(const struct match *match, char text[REG_MISSING_MAX]);
 
-/* loader.c: what an open IA keeps loaded. */
+/* loader.c: the references of an open IA to its provider and library. */
 struct reg_hold {
 	struct dr_entry *dr;
 	struct sr_record *sr; /* NULL: registered by the program itself */
@@ -187,7 +188,7 @@ struct reg_hold {
 DAT_RETURN reg_acquire(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 		       DAT_BOOLEAN thread_safe, struct reg_hold *hold);
 void reg_release(const struct reg_hold *hold);
-struct sr_record *reg_loading(void); /* the record whose library this thread is inside of */
+struct sr_record *reg_loading(void); /* the record whose library this thread is loading */
 
 /* api_ext.c */
 bool ext_none_open_locked(void);

@@ -64,10 +64,7 @@ static struct sr_lib *lib_get(struct sr_list *list, const char *path)
 	return lib;
 }
 
-/*
- * A key that ends up without a record, for want of memory, finds nothing to load: no need to undo
- * it.
- */
+/* Out of memory a key may remain without a record. It then has nothing to load, which is harmless. */
 void sr_list_add(struct sr_list *list, const struct conf_record *record)
 {
 	struct sr_record *rec = calloc(1, sizeof(*rec) + strlen(record->ia_params) + 1);
@@ -126,9 +123,7 @@ struct dr_entry *dr_find_locked(const DAT_PROVIDER_INFO *info)
 	return entry;
 }
 
-/*
- * Drops what a library left registered; nobody refers to it, or the library would not be unloaded.
- */
+/* Drops the entries that an unloaded library left registered. No IA refers to them, or it would not be unloaded. */
 void dr_forget_locked(struct sr_record *origin)
 {
 	struct dr_entry *entry = TAILQ_FIRST(&reg_dynamic), *next;
@@ -168,7 +163,7 @@ void reg_match_locked(struct match *match)
 		match_offer(match, &key->info);
 }
 
-/* Nothing is loaded, being loaded or referred to. */
+/* True if no library is loaded, being loaded or referred to. */
 bool reg_idle_locked(void)
 {
 	const struct dr_entry *entry;
@@ -189,9 +184,8 @@ bool reg_idle_locked(void)
 }
 
 /*
- * In the child of a fork the libraries are mapped, but the threads that served them are gone: they
- * count as not loaded and will be initialised again. Their entries are set aside, not freed: the
- * fork may have come from inside.
+ * In the child of a fork the libraries are mapped, but their threads do not exist: the libraries count as not loaded,
+ * and are initialised again. Their entries are not freed, since the fork may have been made inside a library.
  */
 void reg_fork_locked(void)
 {

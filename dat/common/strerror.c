@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_strerror: return codes as the enumerators are spelt. */
+/* dat_strerror: return codes as the names of their enumerators. */
 #include <netinet/in.h>
 #include "dat/common/reg.h"
 #include <dat2/dat_event_extensions.h>
@@ -142,7 +142,7 @@ static const char *const subtypes[] = {
 	SUBTYPE(DAT_THREAD_SAFETY_NOT_FOUND),
 };
 
-/* Types that extensions use, far beyond the others. */
+/* Types of extensions, which are not contiguous with the others. */
 static const struct {
 	DAT_UINT32 type;
 	const char *name;

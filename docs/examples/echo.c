@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the echo server does with each event. */
+/* The echo server's work for each event. */
 #include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "echo.h"
 
-enum { BATCH = 32 };
+enum {
+	BATCH = 32, /* events dequeued from an EVD at a time */
+	TURNS = 8   /* events that each EVD may have before the loop's other tasks run */
+};
 
 /* A message in the SRQ, or on its way back. */
 struct message {
@@ -15,15 +18,16 @@ struct message {
 };
 
 /*
- * An endpoint stays until its end was reported and all its completions were taken. The first messages may be seen before
- * the event that it is connected, and a send is possible only from then on: until then they are kept.
+ * An endpoint stays until its end was reported and all its completions were taken. The first
+ * messages may come before the ESTABLISHED event, and a send is possible only after it: until then
+ * they are kept.
  */
 struct end {
 	DAT_EP_HANDLE ep;
 	bool connected, over;
 	int sending, kept;
 	struct message keep[ECHO_EACH];
-	struct end *next; /* of those that are over */
+	struct end *next; /* number of endpoints that have ended */
 };
 
 struct echo {
@@ -36,7 +40,7 @@ struct echo {
 	DAT_LMR_CONTEXT key;
 	DAT_PSP_HANDLE psp;
 	DAT_FD fd;
-	char (*message)[ECHO_MESSAGE]; /* each in the SRQ, or on its way back */
+	char (*message)[ECHO_MESSAGE]; /* buffers, each in the SRQ or on its way back */
 	int messages, live, most;
 	long served, lives;
 	struct end *over;
@@ -122,7 +126,7 @@ struct echo *echo_open(char *name, DAT_CONN_QUAL qual, int most, long lives)
 	return NULL;
 }
 
-/* All that is left goes with the IA. */
+/* Closing the IA frees the rest. */
 void echo_close(struct echo *echo)
 {
 	if (echo->ia)
@@ -148,7 +152,7 @@ static bool end_free(struct echo *echo, struct end *end)
 	return ok;
 }
 
-/* A refusal is no failure of the server: the client may be gone by now. */
+/* A failed accept is no failure of the server, because the client may be gone. */
 static bool request(struct echo *echo, const DAT_EVENT *event)
 {
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
@@ -187,7 +191,7 @@ static struct end *end_of(DAT_EP_HANDLE ep)
 	return context.as_ptr;
 }
 
-/* Back to where it came from, or into the SRQ if there is nobody any more. */
+/* Sends the message back, or returns it to the SRQ if the connection has ended. */
 static bool answer(struct echo *echo, struct end *end, const struct message *message)
 {
 	DAT_LMR_TRIPLET iov = segment(echo, message->number, message->length);
@@ -200,7 +204,7 @@ static bool answer(struct echo *echo, struct end *end, const struct message *mes
 	return true;
 }
 
-/* Established, or an end of some kind: either way, what was kept is due. */
+/* After ESTABLISHED or any end the kept messages are due. */
 static bool connection(struct echo *echo, const DAT_EVENT *event)
 {
 	struct end *end = end_of(event->event_data.connect_event_data.ep_handle);
@@ -219,7 +223,7 @@ static bool connection(struct echo *echo, const DAT_EVENT *event)
 	return true;
 }
 
-/* A message that came goes back; one that went back can be received into again. */
+/* A received message is sent back; the buffer of a sent one is posted again. */
 static bool transfer(struct echo *echo, const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
@@ -248,20 +252,33 @@ static bool handle(struct echo *echo, const DAT_EVENT *event)
 	}
 }
 
-static bool drain(struct echo *echo, DAT_EVD_HANDLE evd)
+static bool take(struct echo *echo, DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event[BATCH];
-	DAT_RETURN status;
-	DAT_COUNT n;
+	DAT_COUNT n = 0;
+	DAT_RETURN status = DAT_EVD_DEQUEUE_N(evd, BATCH, event, &n);
 
-	while ((status = DAT_EVD_DEQUEUE_N(evd, BATCH, event, &n)) == DAT_SUCCESS)
-		for (int i = 0; i < n; i++)
-			if (!handle(echo, &event[i]))
-				return false;
+	for (int i = 0; i < n; i++)
+		if (!handle(echo, &event[i]))
+			return false;
 	return status == DAT_QUEUE_EMPTY || echo_ok(status, "DAT_EVD_DEQUEUE_N");
 }
 
-/* With all events taken, no event names an endpoint that is over, unless it is still sending. */
+/* Takes one batch from each EVD that has events; *any says whether one had. */
+static bool turn(struct echo *echo, bool *any)
+{
+	DAT_EVD_HANDLE evd[3];
+	DAT_COUNT n = 0;
+	DAT_RETURN status = DAT_CNO_POLL(echo->cno, 3, evd, &n);
+
+	*any = n;
+	for (int i = 0; i < n; i++)
+		if (!take(echo, evd[i]))
+			return false;
+	return status == DAT_QUEUE_EMPTY || echo_ok(status, "DAT_CNO_POLL");
+}
+
+/* After all events are taken, no event names an ended endpoint, unless it is still sending. */
 static bool sweep(struct echo *echo)
 {
 	struct end **link = &echo->over, *end;
@@ -280,21 +297,21 @@ static bool sweep(struct echo *echo)
 
 enum echo_state echo_run(struct echo *echo)
 {
-	DAT_EVD_HANDLE evd[3];
 	DAT_RETURN status;
-	DAT_COUNT n;
+	bool any = true;
 
-	do {
-		while (DAT_CNO_POLL(echo->cno, 3, evd, &n) == DAT_SUCCESS)
-			for (int i = 0; i < n; i++)
-				if (!drain(echo, evd[i]))
-					return ECHO_FAILED;
-		if (!sweep(echo))
+	for (int i = 0; i < TURNS && any; i++)
+		if (!turn(echo, &any))
 			return ECHO_FAILED;
-		if (echo->lives && echo->served >= echo->lives && !echo->live)
-			return ECHO_DONE;
-		status = DAT_CNO_ARM(echo->cno, 0);
-	} while (status == DAT_EV_BUSY);
+	if (any)
+		return ECHO_MORE;
+	if (!sweep(echo))
+		return ECHO_FAILED;
+	if (echo->lives && echo->served >= echo->lives && !echo->live)
+		return ECHO_DONE;
+	status = DAT_CNO_ARM(echo->cno, 0);
+	if (status == DAT_EV_BUSY)
+		return ECHO_MORE;
 	return echo_ok(status, "DAT_CNO_ARM") ? ECHO_SLEEP : ECHO_FAILED;
 }
 

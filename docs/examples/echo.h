@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
  * A server that sends every message back: any number of endpoints, one shared receive queue, one
- * descriptor. It owns no loop; the two programs beside it show how a loop drives it.
+ * descriptor. It has no loop of its own; the two programs beside it drive it from a loop.
  */
 #ifndef ECHO_H
 #define ECHO_H
@@ -12,15 +12,15 @@
 
 enum {
 	ECHO_MESSAGE = 64, /* bytes in a message */
-	ECHO_EACH = 4	   /* messages that an endpoint has under way at most */
+	ECHO_EACH = 4	   /* the most messages that an endpoint has in flight */
 };
 
 struct echo;
 
 /*
- * Opens the provider `name` and listens at `qual`, for at most `most` endpoints at a time; after
- * `lives` of them came and went the server is done (0: never). NULL, with the reason on standard
- * error, if that is not possible.
+ * Opens the provider `name` and listens at `qual`, for at most `most` endpoints at a time; the
+ * server is done after `lives` of them have ended (0: never). On failure prints the reason and
+ * returns NULL.
  */
 struct echo *echo_open(char *name, DAT_CONN_QUAL qual, int most, long lives);
 void echo_close(struct echo *echo);
@@ -29,15 +29,16 @@ void echo_close(struct echo *echo);
 int echo_fd(const struct echo *echo);
 
 /*
- * Serves what there is to serve, and arms the descriptor: when it returns ECHO_SLEEP, it is safe to
- * sleep until the descriptor is readable.
+ * Serves the pending events, and arms the descriptor: after ECHO_SLEEP it is safe to block until
+ * the descriptor is readable. After ECHO_MORE there may be more to serve without the descriptor
+ * becoming readable; the loop runs its other tasks without blocking, and calls again.
  */
-enum echo_state { ECHO_SLEEP, ECHO_DONE, ECHO_FAILED } echo_run(struct echo *echo);
+enum echo_state { ECHO_SLEEP, ECHO_MORE, ECHO_DONE, ECHO_FAILED } echo_run(struct echo *echo);
 
-/* The command line both programs have: [-P provider] [-p port] [-m endpoints] [-n lives]. */
+/* The command line of both programs: [-P provider] [-p port] [-m endpoints] [-n lives]. */
 struct echo *echo_open_args(int argc, char **argv);
 
-/* Says on standard error what went wrong in which call. */
+/* Prints on standard error the failed call and its result. */
 bool echo_ok(DAT_RETURN status, const char *call);
 
 #endif

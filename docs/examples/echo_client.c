@@ -77,7 +77,7 @@ static bool next(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 	return ok(status, "dat_evd_wait");
 }
 
-/* The next connection event has to be this one. */
+/* The next connection event must be this one. */
 static bool expect(struct client *c, DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event;
@@ -89,7 +89,7 @@ static bool expect(struct client *c, DAT_EVENT_NUMBER number)
 	return event.event_number == number;
 }
 
-/* A bounded number at a time, for servers have a bounded backlog. */
+/* A bounded number at a time, because servers have a bounded backlog. */
 static bool client_connect(struct client *c)
 {
 	int asked = 0, there = 0;

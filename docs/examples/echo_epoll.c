@@ -19,8 +19,10 @@ int main(int argc, char **argv)
 	if (loop < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, echo_fd(echo), &event)) {
 		perror("epoll");
 	} else {
-		while ((state = echo_run(echo)) == ECHO_SLEEP) {
-			if (epoll_wait(loop, &event, 1, -1) < 0 && errno != EINTR) {
+		while ((state = echo_run(echo)) == ECHO_SLEEP || state == ECHO_MORE) {
+			int ms = state == ECHO_MORE ? 0 : -1;
+
+			if (epoll_wait(loop, &event, 1, ms) < 0 && errno != EINTR) {
 				perror("epoll_wait");
 				state = ECHO_FAILED;
 				break;
@@ -28,7 +30,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (loop >= 0)
-		close(loop); /* before the descriptor that it watches */
+		close(loop); /* before the server's descriptor, which it watches */
 	echo_close(echo);
 	return state == ECHO_DONE ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# What a user gets wrong: each mistake has its return code and one line that names the cause, and leaks nothing.
+# Mistakes of a user: each has its return code and one log line that names the cause, and leaks nothing.
 . test/blackbox/lib.sh
 
 checker='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
 command -v valgrind >/dev/null 2>&1 || checker=
-[ -z "${SAN:-}" ] || checker=		# has its own leak checker
-case ${CC:-} in *clang*) checker= ;; esac	# writes debug information that valgrind 3.19 cannot read
+[ -z "${SAN:-}" ] || checker=		# the sanitizer has its own leak checker
+case ${CC:-} in *clang*) checker= ;; esac	# clang writes debug information that valgrind 3.19 cannot read
 
-# expect NAME TEXT LOG-LINE COMMAND...: exit status 1, TEXT from the program, and LOG-LINE exactly once in the log.
+# expect NAME TEXT LOG-LINE COMMAND...: the exit status is 1, the program prints TEXT, and the log has LOG-LINE
+# exactly once.
 expect() {
 	name=$1 text=$2 line=$3
 	shift 3

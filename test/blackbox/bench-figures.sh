@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# How `make bench` computes speeds, chooses the order of programs and reports failures, with made-up figures.
+# How `make bench` computes speeds, orders the programs and reports failures, tested with made-up figures.
 . test/blackbox/lib.sh
 [ "$(nproc)" -ge 2 ] || skip 'needs two processors'
 command -v python3 >/dev/null || skip 'no python3'
@@ -21,22 +21,22 @@ loader = importlib.machinery.SourceFileLoader('run', 'bench/run')
 run = importlib.util.module_from_spec(importlib.util.spec_from_loader('run', loader))
 loader.exec_module(run)
 
-# a speed is above 1 where ours is faster, for times and rates; rounds without one of the figures do not count
+# a speed is above 1 where ours is faster, for times and for rates; a round without one of the figures does not count
 assert speeds([10, 20, None, 40], [20, 20, 20, None], less_is_better=True) == [2, 1]
 assert speeds([10, 20, 30], [20, 20, 20], less_is_better=False) == [0.5, 1, 1.5]
 assert middle([3, None, 1, 2]) == 2 and middle([1, 2]) == 1.5 and middle([None]) is None and middle([]) is None
 
-# the fastest program is that of all rounds, not of one
+# the fastest program is the one with the best median of all rounds, not of one
 a, b = [10, 10, 10], [9, 20, 20]
 assert fastest([a, b], less_is_better=True) is a and fastest([a, b], less_is_better=False) is b
 assert fastest([[None, None], [5, None]], less_is_better=True) == [5, None] and fastest([[None]], True) == [None]
 
-# the interval: none of few rounds; around the median, within the values, and the same each time
+# there is no interval of few rounds; otherwise it is around the median, within the values, and the same each time
 assert interval([1, 2, 3, 4, 5]) == (None, None) and interval([7] * 6) == (7, 7)
 values = [1, 1.1, 0.9, 1.2, 1.05, 0.95, 1.02, 5]
 low, high = interval(values)
 assert 0.9 <= low < median(values) < high < 5 and interval(values) == (low, high) == interval(values[::-1]), (low, high)
-# it holds the true median in about 95 of 100 experiments, and shrinks with the root of the number of rounds
+# the interval holds the true median in about 95 of 100 experiments, and shrinks with the root of the number of rounds
 draw_from, hits, widths = random.Random(2), 0, {10: 0, 40: 0}
 for _ in range(100):
     for count in widths:
@@ -45,7 +45,7 @@ for _ in range(100):
         hits += low <= 1 <= high
 assert 184 <= hits <= 200 and 1.5 < widths[10] / widths[40] < 2.7, (hits, widths)
 
-# each program once a round; those of a row one after the other, each round beginning with another one
+# each program runs once a round, those of a row one after the other, and each round begins with another program
 class Programs:
     def __init__(self, figures):
         self.figures, self.ran = figures, []
@@ -71,16 +71,16 @@ assert [(s['of'], s['beside'], s['speed']) for s in first['speeds']] == [
 assert second['speeds'] == [{'of': 'D', 'beside': 'peer', 'speed': 0.5, 'low': None, 'high': None}]
 run.print_table([first, second], ('V', 'D'))
 
-# the time: no round begins that would not end by then, but there is one
+# no round begins that would not end in time, but there is always one
 begin = time.monotonic()
 assert [len(figures) for figures in run.measure(table, programs, None, 0)[0]] == [1, 1]
 many = len(run.measure(table, programs, None, 0.2)[0][0])
 assert many > 1 and time.monotonic() - begin < 30
 
-# the picture has a dot for each speed and names what they are of
+# the picture has a dot for each speed and its label
 picture = minidom.parseString(draw([first, second]))
 assert len(picture.getElementsByTagName('circle')) == 3
-# what is measured is named once each, with the size in the place of {}
+# each measurement is named once, with the size in the place of {}
 names = [row.what for row in ROWS]
 assert len(set(names)) == len(names) and not any('{}' in command for row in ROWS for command in run.commands(row))
 assert [row.what for row in rows('r', 'ns', {'V': 'v {}'}, {}, [8, 4096, 1 << 20])] == ['r, 8 B', 'r, 4 KiB', 'r, 1 MiB']

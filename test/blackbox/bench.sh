@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Each program that `make bench` runs works, and the table, the figures and the picture are complete, after one short round
-# that says nothing about speed. The sides of a row can be in two network namespaces.
+# Each program that `make bench` runs works, and the table, the figures and the picture are complete after one short
+# round, whose speeds are not valid. The two processes of a row can be in two network namespaces.
 . test/blackbox/lib.sh
 [ -z "${SAN:-}" ] || skip 'measures nothing under a sanitizer'
 [ "$(nproc)" -ge 2 ] || skip 'needs two processors'
@@ -28,7 +28,7 @@ assert [row['row'] for row in report['rows']] == [row.what for row in ROWS]
 for row, result in zip(ROWS, report['rows']):
     assert row.what in table and set(result['figures']) == {*row.products, *row.beside}, row
     for name, figures in result['figures'].items():
-        # limits and products always work; peers where they are installed
+        # limits and products always run; peers run where they are installed
         ours = name in row.products or {**row.products, **row.beside}[name].startswith('limit')
         assert len(figures) == 1 and (figures[0] or not ours and report['failed']), (row, name)
     assert len(result['speeds']) == len(row.products) * len(row.beside)
@@ -38,7 +38,7 @@ assert len(dots) == len(speeds), (len(dots), len(speeds))
 END
 without=$(grep -c '^no figure' "$tmp/table")
 
-# other_net: the process that has another network namespace is there; its number is $child.
+# other_net: waits for the process in another network namespace; its process id is $child.
 other_net() {
 	child=$(cat "/proc/$started/task/$started/children") child=${child% }
 	net=$(readlink "/proc/$child/ns/net") && [ "$net" != "$(readlink /proc/self/ns/net)" ]
@@ -57,7 +57,7 @@ from table import Sides
 build, scratch, net = sys.argv[1:]
 programs, there = Programs(build, scratch, (0, 1), short=True), Sides(None, net, '192.0.2.2')
 assert programs.figure('limit lat 8', there) > 0
-try:        # its sockets have names that the other namespace does not see
+try:        # the other namespace does not see the names of its sockets
     programs.figure('limit conn', there)
     raise AssertionError('both sides are in one namespace')
 except Failed as why:

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# dapltest -T F and -T L, which need no server: every group of functions and each of its cases, every limit.
+# dapltest -T F and -T L, which need no server: every group of functions with each of its cases, and every limit.
 . test/blackbox/lib-dapltest.sh
 
-# alone NAME WORD...: the program ends well and without a word of errors, output in $tmp/NAME.
+# alone NAME WORD...: the program exits with 0 and prints no error; its output is in $tmp/NAME.
 alone() {
 	name=$1
 	shift
@@ -12,7 +12,7 @@ alone() {
 	within 3 nothing_left || fail 'names of the software device are left'
 }
 
-# functional FEATURE PASSED UNSUPPORTED: so many cases of each result.
+# functional FEATURE PASSED UNSUPPORTED: the number of cases with each result.
 functional() {
 	rest="-f $1"
 	alone "$1" -T F
@@ -23,19 +23,19 @@ functional() {
 	[ "$(grep -c 'Result: *PASS' "$tmp/$1")" -eq 2 ] || fail "$program $rest: not two cases pass"
 }
 
-# limit NAME WORDS: the test runs, and says how many there may be.
+# limit NAME WORDS: the test runs, and prints how many objects there may be.
 limit() {
 	rest="-m 200 -w 2 $1"
 	alone "$1" -T L
 	grep -q "LimitTest: $2" "$tmp/$1" || fail "$program $1: does not say '$2'"
 }
 
-# By default all ten, in turn. The last one takes all the memory there is: a gigabyte will do, and none where a sanitizer
-# takes terabytes of addresses for itself.
+# The default is all ten, one after the other. The last one allocates all memory: it is limited to a gigabyte, and
+# left out where a sanitizer reserves terabytes of addresses.
 sizes() {
 	[ -z "${SAN:-}" ] || return 0
 	rest='-m 10'
-	(export SOFTVERBS_AREA_MB=32 && ulimit -v 1500000 && alone all -T L) || exit 1
+	(ulimit -v 1500000 && alone all -T L) || exit 1
 	[ "$(grep -c 'Limitation Test' "$tmp/all")" -eq 10 ] || fail "$program -T L: not ten tests"
 	says all 'largest LMR: [0-9]\{8,\} bytes\|LMR of 0x[0-9a-f]\{6,\} bytes OK' ||
 		fail "$program -T L: no LMR of some megabytes"
@@ -48,7 +48,7 @@ everything() {
 	functional pz 3 0
 	functional mem 5 0
 	functional connmgt 2 0
-	functional queryinfo 17 1	# there is no connection request to be asked
+	functional queryinfo 17 1	# there is no connection request to query
 	limit limit_ia 'IAs opened: 200'
 	limit limit_pz 'PZs created: 200'
 	limit limit_cno 'CNOs created: 200'
@@ -68,7 +68,7 @@ if has_packaged dapltest; then
 	programs='both programs'
 fi
 
-# What must fail does, with a status that a script can see: theirs is always 0.
+# A failure is reported with an exit status that a script can see; the packaged program's is always 0.
 program=$BUILD/bin/dapltest
 bad() {
 	status=$1

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# dapltest -T P: both modes, both operations, sizes, segments and pipelines; the results are there.
+# dapltest -T P: both modes, both operations, sizes, segments and pipelines; the results are printed.
 . test/blackbox/lib-dapltest.sh
 
-# performance OPTION...: the block of statistics has a throughput and a latency above zero. The bandwidth of short segments
-# on a busy machine is 0.0 MB/sec, and reaping takes 0.0 us where the other side was faster.
+# performance OPTION...: the statistics have a throughput and a latency above zero. On a busy machine the bandwidth of
+# short segments is 0.0 MB/sec, and reaping takes 0.0 us where the other side was faster.
 performance() {
 	run_client -T P -i 200 "$@"
 	for figure in '/Operation Throughput/p' '/^ *Latency/,/minimum/p'; do
@@ -23,7 +23,7 @@ runs() {
 			performance -m $mode $op 1000 2
 		done
 	done
-	performance RW			# all else as it is by default
+	performance RW			# all other options have their defaults
 }
 
 each_pair dapltest session runs

@@ -5,8 +5,8 @@
 iterations=20
 [ -z "${SAN:-}" ] || iterations=5
 
-# transaction THREADS ENDPOINTS [WORD...]: the statistics are about so many, and all work was counted. The packaged
-# program gives none of what took less than its clock can tell, and says that.
+# transaction THREADS ENDPOINTS [WORD...]: the statistics are about that many, and all work was counted. The packaged
+# program prints none for a test that is shorter than its clock's resolution, and says that.
 transaction() {
 	threads=$1 eps=$2
 	shift 2
@@ -27,11 +27,11 @@ runs() {
 		# shellcheck disable=SC2086
 		transaction 2 2 $options client SR 256 client RW 4096 server RR 5000 server SR 300
 	done
-	transaction 1 1 client SR 256 -f server SR 256 -f	# reaped when the answer is there
+	transaction 1 1 client SR 256 -f server SR 256 -f	# completions are reaped when the answer is there
 	transaction 1 1 client SR 4096 4 server RW 65536 4 client RR 65536 4 server SR 4096 4
 }
 
-# The server may finish after its client, but not after it was told to quit.
+# The server may end after its client, but not after `quit`.
 whole_session() {
 	session runs "$1" "$2"
 	served=$(grep -c 'Transaction Test Finished for this client' "$tmp/server")

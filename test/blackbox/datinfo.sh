@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# datinfo: the entries that libdat2 sees, every attribute of an IA, the settings and where they come from.
+# datinfo: the entries that libdat2 sees, every attribute of an IA, the settings and their sources.
 . test/blackbox/lib.sh
 
 command -v python3 >/dev/null 2>&1 || skip 'no python3 here to read JSON with'
@@ -8,7 +8,7 @@ datinfo=$BUILD/bin/datinfo
 unset DAPL_ACK_RETRY DAPL_SPIN_US DAT_DBG_TYPE DAT_DBG_DEST
 export DAPL_CONF=
 
-# run STATUS ARGUMENT...: output in $tmp/out, complaints in $tmp/err.
+# run STATUS ARGUMENT...: its output is in $tmp/out, its errors in $tmp/err.
 run() {
 	want=$1
 	shift
@@ -17,7 +17,7 @@ run() {
 	[ $got -eq "$want" ] || fail "datinfo $* ended with status $got, not $want"
 }
 
-# json EXPRESSION...: each must be true of the output, as j.
+# json EXPRESSION...: each expression is true of the output, which is named j.
 json() {
 	python3 - "$tmp/out" "$@" <<-'END' || fail "see above"
 		import json, sys
@@ -34,7 +34,7 @@ json() {
 
 # --- entries ---
 
-# Provider libraries with a fault each.
+# Provider libraries, each with another fault.
 mkdir "$tmp/so"
 fault() {
 	printf '#include <stdio.h>\n#include <stdlib.h>\n#include <signal.h>\nvoid dat_provider_init(void) { %s; }\n' "$2" |
@@ -83,7 +83,7 @@ json 'j["dat_conf"] == "'"$tmp"'/dat.conf" and j["libdat2"].endswith("/libdat2.s
 		nowhere crash leave sleep idle idler idler needs mlx4".split() + ["odd\1\ufffd\u20ac"]' \
 	'all(set(e) >= {"reason", "cure"} for e in j["entries"] if e["used"] and e["status"] != "DAT_SUCCESS")' \
 	'not any("cure" in e for e in j["entries"] if e.get("status") == "DAT_SUCCESS")'
-# What programs get.
+# The entries that programs can open.
 json '[e["status"] for e in of("good")if e["used"]] == ["DAT_SUCCESS"] and of("good")[0]["device"] == "soft0"' \
 	'of("good")[0]["library_file"].endswith("/libdaplsoft.so.2") and of("good")[0]["address"] == "127.0.0.1"' \
 	'of("good")[1]["used"] == False and "u2.0 nonthreadsafe" in of("good")[1]["reason"]' \
@@ -92,12 +92,12 @@ json '[e["status"] for e in of("good")if e["used"]] == ["DAT_SUCCESS"] and of("g
 	'of("two")[1]["status"] == "DAT_SUCCESS" and "No such file" in of("two")[0]["reason"]' \
 	'"status" not in of("two")[2] and "above" in of("two")[2]["reason"]' \
 	'[e["used"] for e in of("idler")] == [False, True] and "does not register" in of("idler")[0]["reason"]'
-# What they do not get: of DAT 1.2, for the kernel, not the default.
+# The entries that programs cannot open: of DAT 1.2, of the kernel, or not the default.
 json 'not entry["other"]["used"] and entry["other"]["version"] == "1.2" and entry["other"]["thread_safe"]' \
 	'not entry["old"]["used"] and "status" not in entry["old"] and "DAT 1.2" in entry["old"]["reason"]' \
 	'not entry["kernel"]["used"] and "kernel" in entry["kernel"]["reason"]' \
 	'not entry["spare"]["used"] and "nondefault" in entry["spare"]["reason"]'
-# Why an entry fails, and what to do.
+# The reason why an entry fails, and its remedy.
 json '"No such file" in entry["absent"]["reason"] and "library_file" not in entry["absent"]' \
 	'(entry["absent"]["status"], entry["absent"]["detail"]) == ("DAT_PROVIDER_NOT_FOUND", "DAT_NAME_NOT_REGISTERED")' \
 	'"correct the path" in entry["absent"]["cure"] and "'"$tmp"'/dat.conf" in entry["absent"]["cure"]' \
@@ -111,17 +111,17 @@ json '"No such file" in entry["absent"]["reason"] and "library_file" not in entr
 	'"end the process" in entry["leave"]["reason"] and "60 seconds" in entry["sleep"]["reason"]' \
 	'"did not register" in entry["idle"]["reason"] and entry["idle"]["messages"] == ["no device today"]' \
 	'"needed.so" in entry["needs"]["reason"] and "install the package with needed.so" in entry["needs"]["cure"]' \
-	'"dat_ofed(7)" in entry["mlx4"]["cure"]'
+	'"libdaploscm.so.2" in entry["mlx4"]["cure"]'
 [ "$(grep -c 'dat.conf:4: field 3: missing' "$tmp/err")" -eq 1 ] || fail 'a bad record is not told once'
 [ "$(grep -c '' "$tmp/err")" -eq 1 ] || fail 'the libraries write past the report'
 
-# The same to read: the file, what loads, and why another one does not.
+# The same as text: the file, which library loads, and why another one does not.
 run 0
 for words in "$tmp/dat.conf" 'libdaplsoft.so.2' 'No such file' 'dat_provider_init' '127.0.0.1' 'on the way'; do
 	grep -qF "$words" "$tmp/out" || fail "the text does not say $words"
 done
 
-# A library that only datinfo's own search path has: programs do not find it, although datinfo would.
+# Only datinfo's own search path has this library: datinfo would find it, but programs do not.
 mkdir "$tmp/bin" "$tmp/lib"
 cp "$datinfo" "$tmp/bin" && cp "$BUILD/lib/libdat2.so.2" "$tmp/lib" && cp "$soft" "$tmp/lib/libdapl-hidden.so"
 cp "$tmp/dat.conf" "$tmp/usual.conf"
@@ -138,13 +138,13 @@ json 'j["libdat2"] == "'"$tmp"'/lib/libdat2.so.2"' \
 env -u LD_LIBRARY_PATH "$tmp/bin/datinfo" hidden >"$tmp/out" 2>/dev/null && fail 'datinfo opens what programs cannot'
 mv "$tmp/usual.conf" "$tmp/dat.conf"
 
-# Diagnostics that go elsewhere are shown all the same.
+# Diagnostics that are redirected elsewhere are still shown.
 export DAT_DBG_TYPE=0 DAT_DBG_DEST=2 DAPL_DBG_TYPE=0 DAPL_DBG_DEST=2
 run 0 -j
 json '"has no port 2" in entry["port"]["reason"] and "did not register" in entry["idle"]["reason"]'
 unset DAT_DBG_TYPE DAT_DBG_DEST DAPL_DBG_TYPE DAPL_DBG_DEST
 
-# Each long option is the short one.
+# Each long option does the same as the short one.
 alike() {
 	"$datinfo" $1 >"$tmp/short" 2>/dev/null
 	"$datinfo" $2 >"$tmp/long" 2>/dev/null
@@ -159,7 +159,7 @@ alike -s --settings
 alike -sj '--settings --json'
 alike -h --help
 
-# The same file and entries as libdat2 itself, wherever it finds them.
+# datinfo reads the same file and entries as libdat2, wherever libdat2 finds them.
 for override in "$DAT_OVERRIDE" "$BUILD/dat.conf" "$tmp/absent" "$tmp" none; do
 	if [ "$override" = none ]; then unset DAT_OVERRIDE; else export DAT_OVERRIDE="$override"; fi
 	run 0 -jn
@@ -193,7 +193,7 @@ json '[e["name"] for e in j["ias"]] == ["good"] and ia["good"]["status"] == "DAT
 	'"DTO" in ia["good"]["provider"]["evd_stream_merging_supported"]["CONNECTION"]' \
 	'0 < ia["good"]["ia"]["max_dto_per_ep"] < 2**31 and ia["good"]["ia"]["max_lmr_virtual_address"] == 2**64 - 1'
 
-# members STRUCT: those of the public header but the lengths of arrays, which JSON does not need.
+# members STRUCT: the members of the public header without the lengths of arrays, which JSON does not need.
 members() {
 	awk -v "start=^struct $1 {" '$0 ~ start { on = 1; next } /^};/ { on = 0 } on' dat/include/dat2/udat.h |
 		sed -n 's/^[^/]*[ *]\([a-z_0-9]*\)\(\[[^;]*\]\)*;.*/\1/p' | grep -v '^num_.*_attr$'
@@ -250,8 +250,19 @@ json 'setting["spin_us"]["value"] == 5 and setting["ack_retry"]["value"] == 1'
 run 0 -s soft0
 grep -q "^spin_us  *5  *DAPL_SPIN_US  *$DAPL_CONF:4\$" "$tmp/out" || fail 'no line for spin_us'
 
-# The provider reads the same file: it tells the same of it, once.
+# The provider reads the same file, and reports the same errors once.
 run 0 good
 [ "$(grep -c "$DAPL_CONF:3: rnr_retry: 9 is not" "$tmp/out")" -eq 1 ] || fail 'the provider does not read dapl.conf'
 
-echo "entries, attributes, settings; JSON read by $(python3 --version 2>&1)"
+# OFED's file as its package has it, where that is installed: each record is read, and no line is reported.
+ofed=
+if dpkg-query -S /etc/dat.conf 2>/dev/null | grep -q '^libdapl2'; then
+	records=$(grep -c '^[^#[:space:]]' /etc/dat.conf)
+	export DAT_OVERRIDE=/etc/dat.conf
+	run 0 -jn
+	[ ! -s "$tmp/err" ] || fail "lines of OFED's dat.conf are refused"
+	json "len(j['entries']) == $records and entry['ofa-v2-ib0']['library'] == 'libdaplofa.so.2'"
+	ofed=" $records records of OFED's dat.conf;"
+fi
+
+echo "entries, attributes, settings;$ofed JSON read by $(python3 --version 2>&1)"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# SIGKILL in the middle of dtest: the other side hears of it and ends, nothing is left, and the next pair works.
+# SIGKILL in the middle of dtest: the peer is notified and ends, no resource is left, and the next pair works.
 . test/blackbox/lib.sh
 
-long='-W -b 1024 -B 100000000'	# goes on until somebody ends it
+long='-W -b 1024 -B 100000000'	# dtest runs until it is killed
 
-# kill_one SIDE: starts a pair, kills that side while both are at it.
+# kill_one SIDE: starts a pair, and kills that side while both are sending.
 kill_one() {
 	start server "$BUILD/bin/dtest" -P "$provider" $long
 	server_pid=$started
@@ -18,7 +18,7 @@ kill_one() {
 	else
 		victim=$server_pid other=$client_pid log=client
 	fi
-	# `timeout` runs the program: its child is the one to kill
+	# `timeout` runs the program, so its child is the process to kill
 	kill -9 "$(cat "/proc/$victim/task/$victim/children")"
 	wait "$other"
 	status=$?

@@ -3,7 +3,7 @@
 # dtest between two processes: ours, server and client.
 . test/blackbox/lib.sh
 dtest_runs "$BUILD/bin/dtest" "$BUILD/bin/dtest"
-dtest_pair "$BUILD/bin/dtest" "$BUILD/bin/dtest" -N -b 4096	# nobody asks the server where it is
+dtest_pair "$BUILD/bin/dtest" "$BUILD/bin/dtest" -N -b 4096	# the client does not ask the server for its address
 dtest_fails() {
 	"$BUILD/bin/dtest" "$@" >"$tmp/usage" 2>&1
 	[ $? = 244 ] || fail "$* is taken"

@@ -4,8 +4,8 @@
 . test/blackbox/lib.sh
 ours=$BUILD/bin/dtestx
 
-# A packaged server listens only after it told the client where: a client that is faster is refused, which a packaged one may
-# wait for ever not to be. Nothing outside tells when it listens, so the client comes again.
+# A packaged server prints its address before it listens. A client that is faster is refused, and a packaged client
+# may then wait forever. Nothing outside the server shows when it listens, so the client is started again.
 meet() {
 	server=$1 client=$2 patience=$longest
 	[ "$server" = "$ours" ] || patience=10
@@ -14,12 +14,12 @@ meet() {
 	server_pid=$started
 	within 20 says server 'waiting to snd addr' || fail "$server does not get ready"
 	timeout -k 2 "$patience" "$client" -P "$provider" -c -h "$address" "$@" >"$tmp/client" 2>&1 && return
-	kill "$server_pid" 2>/dev/null	# it may have ended
+	kill "$server_pid" 2>/dev/null	# the server may have ended
 	wait "$server_pid"
 	return 1
 }
 
-# datagrams SERVER CLIENT [OPTION...]: both must succeed and say so.
+# datagrams SERVER CLIENT [OPTION...]: both succeed and print that.
 datagrams() {
 	tries=1
 	until meet "$@"; do
@@ -33,7 +33,7 @@ datagrams() {
 	within 3 nothing_left || fail 'names of the software device are left'
 }
 
-# One endpoint for all peers, one for each, more of them; with counters.
+# One endpoint for all peers, one for each peer, and several; with counters.
 runs() {
 	datagrams "$1" "$2" -u
 	datagrams "$1" "$2" -u -m

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # dtestx between two processes: immediate data and atomics over one and over several endpoints, counters, the named
-# attributes. The packaged program sleeps for seconds in each run, so it does each thing only once.
+# attributes. The packaged program sleeps for seconds in each run, so each test runs only once with it.
 . test/blackbox/lib.sh
 ours=$BUILD/bin/dtestx
 
-# The packaged server listens only after it told the client where: now and then the packaged client, which asks only
-# once, is faster and is refused. So these two may meet ten times.
+# The packaged server prints its address before it listens. The packaged client connects only once, so it may be
+# faster and be refused; these two get ten attempts.
 meet() {
 	start server "$server" -s -P ofa-v2-soft "$@"
 	server_pid=$started
@@ -42,7 +42,7 @@ x_pair() {
 	within 3 nothing_left || fail 'names of the software device are left'
 }
 
-# query PROGRAM: the named attributes.
+# query PROGRAM: checks the named attributes.
 query() {
 	timeout -k 2 "$longest" "$1" -P ofa-v2-soft -q >"$tmp/query" 2>&1 || fail "$1 -q ended with status $?"
 	says query 'Provider Specific Attribute.*DAT_IB_RDMA_READ=TRUE' || fail "$1 -q does not name what is there"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A client of the echo server whose messages are there before the server's connection is: the QPs
- * are the program's own, so it is the program that says when a connection is established, and it
- * may send before.
+ * A client of the echo server whose messages arrive before the server's connection is established:
+ * the client makes its QPs itself, so it decides when to call rdma_establish, and it may send
+ * before that.
  *
  * usage: early-send PORT
- * What the server has seen is known from the answers on another connection: it takes its messages
- * in the order they come.
+ * Answers on another connection show which messages the server has received, because it takes
+ * messages in the order of their arrival.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -123,8 +123,10 @@ static void receive(struct end *end)
 	}
 }
 
-/* As far as the answer to the request: this side can send and receive, and the other one waits for
- * rdma_establish. */
+/*
+ * Connects up to the reply to the request: this side can send and receive, and the other one waits
+ * for rdma_establish.
+ */
 static struct end *connected(uint16_t port)
 {
 	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
@@ -147,7 +149,10 @@ static void establish(struct end *end)
 	must(!rdma_establish(end->id), "rdma_establish");
 }
 
-/* All that an endpoint may have under way; when this returns the server's queue has them. */
+/*
+ * Sends as many messages as an endpoint may have posted; when this returns, the server's queue has
+ * them.
+ */
 static void say(struct end *end, const char *words)
 {
 	for (int i = 0; i < ECHO_EACH; i++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# W13: the event extension through our and the packaged libdat2 in front of our provider; and in front of the packaged
-# provider, where each operation is not implemented and none crashes. All over the drop-in of the software device.
+# W13: the event extension through our and the packaged libdat2 over our provider, and over the packaged provider,
+# where each operation returns DAT_NOT_IMPLEMENTED and none crashes. All run over the drop-in of the software device.
 . test/blackbox/lib-verbs.sh
 
 packaged_library() {

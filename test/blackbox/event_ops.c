@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Calls every operation of the event extension, on whatever registry and provider it is started.
+ * Calls every operation of the event extension on the registry and provider that the environment
+ * selects.
  *
  * usage: event-ops IA works | absent
- * works: each does what its name says. absent: each gives the type DAT_NOT_IMPLEMENTED.
+ * works: each operation does what its name says. absent: each returns the type DAT_NOT_IMPLEMENTED.
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -81,7 +82,10 @@ static void works_on_an_evd(void)
 	is("memory", DAT_WAIT_MEM(u.evd, &u.word, 1, 0, 100), DAT_TIMEOUT_EXPIRED);
 }
 
-/* Whatever the record in dat.conf says; OFED's registry asks for that when it closes the IA. */
+/*
+ * The thread-safety of the record in dat.conf does not matter here; OFED's registry asks for the
+ * same at the close of the IA.
+ */
 static void is_thread_safe(void)
 {
 	DAT_PROVIDER_ATTR attr = { .is_thread_safe = DAT_FALSE };
@@ -116,7 +120,7 @@ static void works_on_many(void)
 	is("set free", DAT_PSET_FREE(u.pset), DAT_SUCCESS);
 }
 
-/* The type alone: some providers give it with a class, some without. */
+/* Compares the type alone, because some providers add the error class. */
 static void gone(const char *what, DAT_RETURN status)
 {
 	is(what, DAT_GET_TYPE(status), DAT_GET_TYPE((DAT_RETURN)DAT_NOT_IMPLEMENTED));

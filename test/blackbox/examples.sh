@@ -3,7 +3,7 @@
 # The examples of dat_events(7): 1,000 endpoints against each of the two loops.
 . test/blackbox/lib.sh
 
-# serves LOOP: all are answered, and the server ends by itself when the last has gone.
+# serves LOOP: every message is answered, and the server ends by itself after its last client.
 serves() {
 	start server "$BUILD/examples/$1" -m 1000 -n 1000
 	server_pid=$started
@@ -20,14 +20,14 @@ if [ -x "$BUILD/examples/echo_libevent" ]; then
 	loops="$loops and libevent"
 fi
 
-# Messages that come before their connection is established are answered after it, or taken back.
+# Messages that arrive before their connection is established are answered after it, or flushed.
 start server "$BUILD/examples/echo_epoll" -m 3 -n 3
 server_pid=$started
 within 20 says server 'serving 3 endpoints' || fail 'the server of early messages does not get ready'
 timeout -k 2 "$longest" "$BUILD/test/early-send" 45300 >"$tmp/client" 2>&1 || fail 'the client that sends early'
 wait "$server_pid" || fail "the server of early messages ended with status $?"
 
-# More than the server has room for are refused, and it serves those that it has.
+# A client beyond the server's capacity is refused, and the others are served.
 start server "$BUILD/examples/echo_epoll" -m 10 -n 10
 server_pid=$started
 within 20 says server 'serving 10 endpoints' || fail 'the small server does not get ready'

@@ -3,16 +3,16 @@
 . test/blackbox/lib.sh
 clients=0
 
-# quiet NAME: nothing of an error in its output. The packaged program exits with 0 also where it failed, and its
-# functional tests print PASS after an assertion that failed, so its words count: but not what it says when receives are
-# all that fit, and of the server that functional tests have none of.
+# quiet NAME: the output has no error. The packaged program exits with 0 also where it failed, and its functional
+# tests print PASS after a failed assertion, so its output is checked; the lines about the number of receives and
+# about the missing server of functional tests are ignored.
 quiet() {
 	! grep -Ei 'error|warning|fail:|failed|fails:|mismatch' "$tmp/$1" |
 		grep -v -e 'dat_ep_post_recv fails: DAT_INSUFFICIENT_RESOURCES' -e 'getaddrinfo () failed (unknown node name)'
 }
 
-# session RUNS SERVER CLIENT: starts the server, calls RUNS, tells the server to quit and sees that it does. Once more where
-# the packaged client raced with itself.
+# session RUNS SERVER CLIENT: starts the server, calls RUNS, tells the server to quit and checks that it does. A
+# session in which the packaged client raced with itself is repeated.
 session() {
 	tries=1
 	until session_once "$@"; do
@@ -36,14 +36,16 @@ session_once() {
 	quiet server || fail "$server speaks of errors"
 }
 
-# lost_count: the threads of the packaged client share one count of the messages that they wait for, and each sets it anew
-# for the last exchange. Two that do so at once take it below zero; those that look for zero then give up after ten
-# seconds, their server finds the receives flushed, and the client ends well. Messages that are missing leave it above.
+# lost_count: the threads of the packaged client share one count of the messages that they wait for, and each sets it
+# again for the last exchange. Two threads that do so at once make it negative; threads that wait for zero then stop
+# after ten seconds, their server finds the receives flushed, and the client exits with 0. A missing message leaves
+# the count positive.
 lost_count() {
 	[ "$client" != "$BUILD/bin/dapltest" ] && says client 'FAIL: -[1-9][0-9]* Server test connections did not report ready'
 }
 
-# run_client -T TEST [OPTION...]: it succeeds, to the last line. Once the client $raced, only the server's end matters.
+# run_client -T TEST [OPTION...]: the client succeeds and prints its last line. If the client $raced, only the
+# server's end counts.
 run_client() {
 	test=$2
 	shift 2

@@ -3,7 +3,7 @@
 needs ib_send_lat ib_write_lat ib_read_lat ib_atomic_lat ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw
 
 port=18515
-# perf SIZES PROGRAM [OPTION...]: both sides end well, the client with this many lines of results.
+# perf SIZES PROGRAM [OPTION...]: both sides exit with 0, and the client prints this many lines of results.
 perf() {
 	sizes=$1 options="-F -d soft0 -x 0 -p $port"
 	shift

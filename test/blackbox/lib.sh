@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Sourced by the black-box tests: two programs against each other, on libraries of this build.
 # DTEST_PROVIDER and DTEST_ADDRESS are those of the device, by default the software device's.
-# The programs' ports are fixed, so each test runs in a network name space of its own, where there may be one.
-# OWN_NET says that it is in one already, or `shared` that there is none; that of a kernel device is the first one.
+# The programs' ports are fixed, so each test runs in a network name space of its own where that is possible. OWN_NET
+# is set in such a name space, or is `shared` where there is none; a kernel's device is in the first one.
 set -u
 provider=${DTEST_PROVIDER:-ofa-v2-soft} address=${DTEST_ADDRESS:-127.0.0.1}
-longest=${DTEST_LIMIT:-300}		# seconds for one program, which takes a few: the machine may be slow and busy
+longest=${DTEST_LIMIT:-300}		# seconds for one program, which needs a few; the rest is for a slow or busy machine
 
 : "${BUILD:?the build folder}"
 export LD_LIBRARY_PATH=$BUILD/lib DAT_OVERRIDE=$BUILD/dat.conf
 case ${SAN:-}:${CC:-} in
-*address*:*clang*)	# programs that were not built with it load the runtime first
+*address*:*clang*)	# programs that were built without the sanitizer load the runtime first
 	san_preload=$(${CC:-cc} -print-file-name="libclang_rt.asan-$(uname -m).so") ;;
 *address*)
 	san_preload=$(${CC:-cc} -print-file-name=libasan.so) ;;
@@ -19,7 +19,7 @@ case ${SAN:-}:${CC:-} in
 *)	san_preload= ;;
 esac
 
-# The test starts over in its name space.
+# The test starts again in its name space.
 if [ -z "${OWN_NET:-}" ]; then
 	export OWN_NET=1
 	if unshare -n true 2>/dev/null; then
@@ -28,14 +28,14 @@ if [ -z "${OWN_NET:-}" ]; then
 		exec unshare -Urn sh -c 'ip link set lo up && exec "$@"' sh "$0" "$@"
 	fi
 	export OWN_NET=shared
-	exec flock "${TMPDIR:-/tmp}/udapl-blackbox.lock" "$0" "$@"	# no name spaces here: one test at a time
+	exec flock "${TMPDIR:-/tmp}/udapl-blackbox.lock" "$0" "$@"	# there are no name spaces here, so one test runs at a time
 fi
 
 tmp=$(mktemp -d)
 pids=
 export BLACKBOX_TEST=$tmp
-# end PID...: those that this test started, which it may have waited for: others have their numbers by now. Each is
-# timeout(1), which cannot pass SIGKILL on: its program first.
+# end PID...: ends processes that this test started and may have waited for; their numbers may belong to others by
+# now. Each is timeout(1), which cannot pass SIGKILL on, so its program is killed first.
 end() {
 	for pid; do
 		grep -qsz "^BLACKBOX_TEST=$tmp\$" "/proc/$pid/environ" || continue
@@ -64,8 +64,8 @@ skip() {
 	exit 77
 }
 
-# within SECONDS COMMAND...: waits for the command to succeed. So long takes a quiet machine at most; each gets half a minute,
-# for a deadline costs nothing unless something is wrong.
+# within SECONDS COMMAND...: waits until the command succeeds. SECONDS is the longest time on a quiet machine; the
+# deadline is half a minute later, which costs nothing unless the test fails.
 within() {
 	deadline=$(($(date +%s) + ($1 < 30 ? 30 : $1)))
 	shift
@@ -75,11 +75,11 @@ within() {
 	done
 }
 
-# start NAME COMMAND...: in the background; output in $tmp/NAME, process id in $started.
+# start NAME COMMAND...: runs in the background; its output is in $tmp/NAME, its process id in $started.
 start() {
 	name=$1
 	shift
-	: >"$tmp/$name"		# what an earlier program of that name said must not count
+	: >"$tmp/$name"		# the output of an earlier program of that name must not count
 	timeout -k 2 "$longest" "$@" >"$tmp/$name" 2>&1 &
 	started=$!
 	pids="$pids $started"
@@ -89,19 +89,19 @@ says() {
 	grep -q "$2" "$tmp/$1"
 }
 
-# Nothing of the software device is left: no socket name of a process of this user, and with it no process that has one.
+# Nothing of the software device is left: no process of this user has a socket name of the device.
 user=$(id -u)
 nothing_left() {
 	! grep -q "@softverbs/[0-9]*/$user/" /proc/net/unix
 }
 
-# not_running PID: no such process, or only what its parent has not asked for yet.
+# not_running PID: the process is gone, or a zombie.
 not_running() {
 	! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
 }
 
-# dtest_meet SERVER CLIENT [OPTION...]: the client ends well, and says so, for the packaged one ends with 0 whatever
-# happens; the server is $server_pid.
+# dtest_meet SERVER CLIENT [OPTION...]: the client exits with 0 and prints its success, because the packaged one
+# always exits with 0; the server is $server_pid.
 dtest_meet() {
 	server=$1 client=$2
 	shift 2
@@ -110,7 +110,7 @@ dtest_meet() {
 	within 20 says server 'waiting' || fail "$server does not get ready"
 	case " $* " in
 	*' -N '*) ;;
-	*) within 20 listens 15828 || fail "$server does not listen" ;;	# the packaged client asks once only
+	*) within 20 listens 15828 || fail "$server does not listen" ;;	# the packaged client connects only once
 	esac
 	timeout -k 2 "$longest" "$client" -P "$provider" -h "$address" "$@" >"$tmp/client" 2>&1 &&
 		says client 'DAPL Test Complete. PASSED' && return
@@ -120,8 +120,8 @@ dtest_meet() {
 	return $status
 }
 
-# dtest_pair SERVER CLIENT [OPTION...]: both must succeed and say so. The packaged server tells where it is before it has
-# its service point, so a client that is faster is refused (NON_PEER_REJECTED): it may come again.
+# dtest_pair SERVER CLIENT [OPTION...]: both succeed and print that. The packaged server prints its address before it
+# has its service point, so a client that is faster is refused (NON_PEER_REJECTED) and is started again.
 dtest_pair() {
 	tries=1
 	until dtest_meet "$@"; do
@@ -135,8 +135,8 @@ dtest_pair() {
 	within 3 nothing_left || fail 'names of the software device are left'
 }
 
-# dtest_runs SERVER CLIENT: each way of working; a check of all data (-D) only where the device promises that the last byte
-# of a write is seen last.
+# dtest_runs SERVER CLIENT: each mode; all data are checked (-D) only where the device promises that the last byte of
+# a write is visible last.
 dtest_runs() {
 	dtest_pair "$1" "$2" -b 65536
 	dtest_pair "$1" "$2" -b 4096 -p
@@ -150,13 +150,13 @@ dtest_runs() {
 	dtest_pair "$1" "$2" -c -b 65536
 }
 
-# listens PORT: somebody in this name space waits for TCP connections there.
+# listens PORT: a socket of this name space listens on the TCP port.
 listens() {
 	cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X "$1") [0-9A-F]*:0000 0A "
 }
 
-# tool_pair READY DONE SERVER CLIENT [OPTION...]: READY is the command that tells that the server is ready. Packaged
-# programs exit with 0 whatever happens, so what they say counts: DONE, and nothing of errors.
+# tool_pair READY DONE SERVER CLIENT [OPTION...]: READY is a command that succeeds once the server is ready. Packaged
+# programs always exit with 0, so their output is checked: it has DONE and no error.
 tool_pair() {
 	ready=$1 done=$2 server=$3 client=$4
 	shift 4
@@ -173,20 +173,20 @@ tool_pair() {
 	within 3 nothing_left || fail 'names of the software device are left'
 }
 
-# What was not built with the thread sanitizer cannot run beside it, or is reported for its own races.
+# A program that was built without the thread sanitizer cannot run with it, or is reported for its own races.
 not_under_tsan() {
 	case ${SAN:-} in *thread*) skip 'not built with the thread sanitizer' ;; esac
 }
 
-# has_packaged NAME: there is such a program, which nobody here wrote; $tmp/packaged-NAME runs it, its output by lines, so
-# that others can wait for them (stdbuf(1)), and with the runtime of a sanitizer in front if the libraries need one.
+# has_packaged NAME: the distribution's program NAME is installed. Makes $tmp/packaged-NAME, which runs it with its output
+# line-buffered (stdbuf(1)), so that a test can wait for a line, and with a sanitizer's runtime if the libraries need one.
 has_packaged() {
 	case ${SAN:-} in *thread*) return 1 ;; esac
 	[ -x "/usr/bin/$1" ] || return 1
 	packaged_wrap "$1" "$tmp/packaged-$1"
 }
 
-# packaged NAME: the same as $tmp/NAME; without it the test is skipped.
+# packaged NAME: makes $tmp/NAME in the same way; without the package the test is skipped.
 packaged() {
 	not_under_tsan
 	[ -x "/usr/bin/$1" ] || skip "no packaged $1 here (Debian: dapl2-utils)"
@@ -206,8 +206,9 @@ packaged_wrap() {
 	esac
 }
 
-# each_pair NAME COMMAND...: runs it with server and client, ours and, where there is a packaged program NAME, that one
-# against itself and against ours in both directions. $pairs says which, for the last line of the test.
+# each_pair NAME COMMAND...: runs the command with server and client from ours, and where there is a packaged program
+# NAME, with that one against itself and against ours in both directions. $pairs lists the pairs for the last line of
+# the test.
 each_pair() {
 	of_both=$1 ours=$BUILD/bin/$1
 	shift

@@ -23,7 +23,7 @@ done
 ln -s "$BUILD/bin/dtest" "$tmp/ours/dtest"
 ln -s "$(command -v dtest)" "$tmp/packaged/dtest"
 
-# wrapper NAME REGISTRY PROVIDER PROGRAM: $tmp/NAME runs that mixture, its output by lines.
+# wrapper NAME REGISTRY PROVIDER PROGRAM: $tmp/NAME runs that mixture with its output line-buffered.
 wrapper() {
 	cat >"$tmp/$1" <<-END
 		#!/bin/sh
@@ -33,14 +33,14 @@ wrapper() {
 	chmod +x "$tmp/$1"
 }
 
-# mapped PID FILE: what `timeout` runs as its child has mapped just this file of that name.
+# mapped PID FILE: of the files with that name, the child of `timeout` has mapped just this one.
 mapped() {
 	child=$(cat "/proc/$1/task/$1/children")
 	maps=$(awk '{ print $6 }' "/proc/${child% }/maps" | sort -u | grep "/$(basename "$2")\(\$\|\.\)")
 	[ "$maps" = "$(readlink -f "$2")" ]
 }
 
-# libraries_of SERVER REGISTRY PROVIDER: these, and the drop-in, are what it runs on.
+# libraries_of SERVER REGISTRY PROVIDER: the server runs on these and on the drop-in.
 libraries_of() {
 	start server "$tmp/$1" -P mixed -b 100
 	within 20 listens 15828 || fail "$1 does not listen"
@@ -51,7 +51,7 @@ libraries_of() {
 	wait "$started" 2>/dev/null
 }
 
-# cell SERVER CLIENT REGISTRY PROVIDER: all kinds of transfer, and waiting on a CNO; $result is for the table.
+# cell SERVER CLIENT REGISTRY PROVIDER: runs all kinds of transfer, and waits on a CNO; $result is for the table.
 broken=0 provider=mixed
 cell() {
 	result=passed

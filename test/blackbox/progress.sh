@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# tools/progress: how many steps there are, where it is, what fails; a few lines where there is no terminal.
+# tools/progress counts the steps, shows the current one and names failures; without a terminal it prints a few lines.
 . test/blackbox/lib.sh
 
 progress=$PWD/tools/progress
 unset MAKEFLAGS MFLAGS MAKELEVEL
 ! command -v python3 >/dev/null 2>&1 && skip 'no python3 here to make a terminal with'
 
-# Of this tree: an empty folder needs all of the library, and nothing else counts.
+# In this tree: an empty build folder needs all of the library, and nothing else counts.
 sources=$(ls dat/common/*.c | wc -l)
 steps=$("$progress" --count "$tmp/b/lib/libdat2.so.2" B="$tmp/b" SAN=)
 [ "$steps" -ge $((sources + 2)) ] && [ "$steps" -le $((sources + 5)) ] ||
 	fail "$steps steps for the $sources sources of libdat2"
 
-# A small tree with the same rules: twenty steps, whose flags may change.
+# A small tree with the same rules: twenty steps, and flags that may change.
 mkdir "$tmp/tree"
 cat >"$tmp/tree/Makefile" <<'END'
 say = @printf '  %-7s %s\n' '$(1)' '$(2)'
@@ -32,7 +32,7 @@ FORCE:
 END
 cd "$tmp/tree" || exit 1
 
-# run STATUS ARGUMENT...: to files, as in CI
+# run STATUS ARGUMENT...: its output goes to files, as in CI
 run() {
 	want=$1
 	shift
@@ -50,7 +50,7 @@ run 0 all
 [ ! -s "$tmp/out" ] && [ ! -s "$tmp/err" ] || fail 'something is said of nothing to do'
 rm o/3 o/4
 [ "$("$progress" --count all)" -eq 2 ] || fail 'not 2 steps after 2 were lost'
-# A change of flags counts, also if a build in between was cut short.
+# A change of flags counts, even if an earlier build was interrupted.
 [ "$("$progress" --count all FLAGS=new)" -eq 20 ] || fail 'not 20 steps with other flags'
 [ "$("$progress" --count all FLAGS=new)" -eq 20 ] || fail 'not 20 steps with flags that changed before'
 PROGRESS_SECONDS=0 run 0 all FLAGS=new
@@ -64,7 +64,7 @@ grep -qx '5: error' "$tmp/err" || fail 'the error is lost'
 grep -q '^building: failed after [0-9]* of 20 steps$' "$tmp/err" || fail 'not told that it failed'
 grep -q '^built' "$tmp/out" && fail 'built although it failed'
 
-# On a terminal: one line that changes.
+# On a terminal one line is rewritten.
 python3 -c 'import os; os.openpty()' 2>"$tmp/err" || { echo 'steps, flags, a failure; to a file; no terminals here'; exit 0; }
 rm -r o
 python3 - "$progress" all >"$tmp/out" <<'END' || fail 'no terminal'

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Each program has --help, and its manual page the same options; a test program whose adapter does not open says what to try.
+# Each program has --help, and its manual page has the same options; a test program whose adapter does not open prints
+# what to try.
 . test/blackbox/lib.sh
 
 for path in "$BUILD"/bin/*; do
@@ -13,7 +14,7 @@ for path in "$BUILD"/bin/*; do
 	"$path" --no-such-option >"$tmp/out" 2>"$tmp/err" && fail "$program takes --no-such-option"
 	grep -q . "$tmp/err" || fail "$program does not tell what is wrong with --no-such-option"
 
-	# The words of the options: a line of the help begins with them, or a paragraph of the page.
+	# The words of the options: a line of the help or a paragraph of the page begins with them.
 	sed -n 's/^  \(-[^ ].*\)/\1/p' "$tmp/help" | sed 's/   *.*//' | grep -o -- '-[-a-zA-Z]*' | grep -v '^-*$' |
 		sort -u >"$tmp/shown"
 	sed 's/\\-/-/g; s/\\f[A-Z]//g' "$page" | grep -A 1 '^\.TP' | grep '^\.[BI]' | grep -o -- '--*[a-zA-Z][-a-zA-Z]*' |
@@ -26,7 +27,7 @@ for path in "$BUILD"/bin/*; do
 	done
 done
 
-# A machine without RDMA, for certain.
+# A machine that has no RDMA device for certain.
 cat >"$tmp/dat.conf" <<END
 ofa-v2-ib0  u2.0 nonthreadsafe default $BUILD/lib/libdaplsoft.so.2 dapl.2.0 "no.such.name.invalid 0" ""
 ofa-v2-soft u2.0 nonthreadsafe default $BUILD/lib/libdaplsoft.so.2 dapl.2.0 "soft0 1" ""
@@ -38,7 +39,7 @@ for program in dtest dtestcm dtestsrq dtestx dapltest; do
 	grep -q 'datinfo shows why ofa-v2-ib0 does not open' "$tmp/out" || fail "$program does not name datinfo"
 	grep -q -e "$option ofa-v2-soft, the software device" "$tmp/out" || fail "$program does not name the software device"
 done
-# What does not exist is not offered.
+# A missing program is not suggested.
 sed -i 2d "$tmp/dat.conf"
 timeout 60 "$BUILD/bin/dtest" >"$tmp/out" 2>&1 && fail 'dtest opens an adapter that is not there'
 grep -q 'ofa-v2-soft' "$tmp/out" && fail 'dtest names a software device that dat.conf does not have'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# The conformance suites, linked with rdma-core's libraries, on the drop-in: what they prove of the device inside a program
-# holds through the names and versions, too. conform_cm_device proves what the drop-in adds.
+# The conformance suites, linked with rdma-core's libraries, on the drop-in: what they prove of the device inside a
+# program is also true through rdma-core's names and versions. conform_cm_device proves what the drop-in adds.
 . test/blackbox/lib-verbs.sh
 count=0
 for source in test/conform/conform_*.c; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# The packaged rping with faults preloaded (test/fault): it survives messages that find no receive or take long, and both
-# sides learn that a link is cut.
+# The packaged rping with faults preloaded (test/fault): it survives messages that find no receive or take long, and
+# both sides are notified of a cut link.
 . test/blackbox/lib-verbs.sh
 needs rping
 export VERBS_PRELOAD=$BUILD/test/verbs-fault.so

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Processes in different network name spaces, then also in different pid and user name spaces, meet in a folder
-# (SOFTVERBS_DIR). One is killed: the other hears of it, and what it left does not hinder the next.
+# (SOFTVERBS_DIR). One is killed: the other is notified, and the next one is not hindered by the remains.
 . test/blackbox/lib-verbs.sh
 needs rping ucmatose udaddy
 
@@ -9,7 +9,7 @@ folder=$tmp/folder
 mkdir -m 700 "$folder"
 export SOFTVERBS_DIR="$folder"
 
-# A COMMAND in name spaces of its own, made with the options in $spaces; its addresses are loopback and 10.9.0.N.
+# Runs a COMMAND in name spaces made with the options in $spaces; its addresses are loopback and 10.9.0.N.
 cat >"$tmp/bin/apart" <<-'END'
 	#!/bin/sh
 	number=$1
@@ -26,7 +26,7 @@ empty() {
 	[ -z "$(ls "$folder")" ]
 }
 
-# client COMMAND...: until the server listens; its port has the name a moment before.
+# client COMMAND...: repeats until the server listens, because its port has the name a moment before.
 client() {
 	tries=1
 	until timeout -k 2 "$longest" "$apart" 2 "$sv" "$@" >"$tmp/client" 2>&1 && ! says client 'error: 8'; do
@@ -35,7 +35,7 @@ client() {
 	done
 }
 
-# both PORT SERVER -- CLIENT: each in name spaces of its own, and nothing is left.
+# both PORT SERVER -- CLIENT: runs each in name spaces of its own; nothing is left.
 both() {
 	port=$1 server=
 	shift
@@ -58,7 +58,7 @@ for spaces in '-n' '-n -p -f --kill-child' '-Urn' '-Urn -p -f --kill-child'; do
 	"$apart" 1 true 2>"$tmp/why" || continue
 	served="$served, $spaces" works=$spaces
 	both 7174 rping -s -a 127.0.0.1 -C 5 -S 60000 -- rping -c -a 127.0.0.1 -C 5 -S 60000 -V
-	both 7174 rping -s -C 5 -- rping -c -a 10.9.0.1 -C 5 -V	# a wildcard, at an address of the other name space
+	both 7174 rping -s -C 5 -- rping -c -a 10.9.0.1 -C 5 -V	# a wildcard, resolved to an address of the other name space
 	both 7471 ucmatose -b 10.9.0.1 -c 4 -C 10 -S 4096 -- ucmatose -s 10.9.0.1 -c 4 -C 10 -S 4096
 	both 7174 udaddy -b 10.9.0.1 -- udaddy -s 10.9.0.1
 
@@ -81,14 +81,14 @@ for spaces in '-n' '-n -p -f --kill-child' '-Urn' '-Urn -p -f --kill-child'; do
 done
 [ -n "$served" ] || skip "no network name spaces here: $(cat "$tmp/why")"
 
-# Without the folder they do not meet, and the log says why.
+# Without the folder the processes do not find each other, and the log says why.
 spaces=$works
 hears() {
 	! SOFTVERBS_DIR= SOFTVERBS_LOG=4 timeout -k 2 30 "$apart" 2 "$sv" ucmatose -s "$1" -c 3 >"$tmp/far" 2>&1 ||
 		fail "$1 of another network namespace was reached without a folder"
 	[ "$(grep -c "$2" "$tmp/far")" = "$3" ] || fail "what is missing is not told, or not $3 times"
 }
-hears 10.9.7.1 'soft0: 10.9.7.1 is no address of this network namespace.*SOFTVERBS_DIR' 1	# has no route
+hears 10.9.7.1 'soft0: 10.9.7.1 is no address of this network namespace.*SOFTVERBS_DIR' 1	# this name space has no route
 hears 127.0.0.1 'no process of this user listens there in this network namespace' 3
 
 chmod g+w "$folder"

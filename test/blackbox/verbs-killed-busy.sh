@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# SIGKILL in the middle of a transfer, and to programs whose shell or child lives on: the other side ends, nothing is left
-# (acceptance rows K3 to K5).
+# SIGKILL in the middle of a transfer, and to programs whose shell or child stays alive: the other side ends, and
+# nothing is left (acceptance rows K3 to K5).
 . test/blackbox/lib-verbs.sh
 needs ib_send_bw rping
 
-# program PID: the process that `timeout` with that process id runs. busy PID: it had a fifth of a second of processor.
+# program PID: prints the process that `timeout` with that process id runs. busy PID: the process has used a fifth of
+# a second of processor time.
 program() {
 	cat "/proc/$1/task/$1/children" 2>/dev/null
 }
@@ -16,7 +17,8 @@ gone() {
 	! kill -0 "$1" 2>/dev/null || grep -q ' Z ' "/proc/$1/stat"
 }
 
-# Bidirectional, so that each side has a send that nobody answers; the first to go is the server, then the client.
+# The transfer is bidirectional, so that the survivor has unanswered sends. First the server is killed, then the
+# client.
 for victim in server client; do
 	options="-F -d soft0 -x 0 -p 18515 -b -D 60"
 	start server "$sv" ib_send_bw $options
@@ -40,7 +42,7 @@ for victim in server client; do
 	within 3 nothing_left || fail "$victim killed: names of the software device are left"
 done
 
-# The client's shell and a child of the client's live on, with whatever they inherited.
+# The client's shell and a child of the client stay alive with the descriptors that they inherited.
 start server "$sv" rping -s -P -d -a 127.0.0.1
 server_pid=$started
 within 30 cm_listens 7174 || fail 'rping does not listen'
@@ -99,7 +101,7 @@ fi
 kill_program "$server_pid"
 wait "$server_pid"
 
-# Nothing is left: no name, no shared memory.
+# Nothing is left: no name and no shared memory.
 within 3 nothing_left || fail 'names of the software device are left'
 [ -z "$(find /dev/shm -newer "$tmp/bin" -name '*softverbs*' 2>/dev/null)" ] || fail 'shared memory is left in /dev/shm'
 echo 'ib_send_bw and rping killed while busy; under a shell; with a child that lives on'

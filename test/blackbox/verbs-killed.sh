@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# SIGKILL to one side of the packaged rping: the other side hears of it at once, and a server serves the next (acceptance
-# rows K1, K2, K5). It hears in milliseconds; the deadlines are for machines where nobody runs for seconds.
+# SIGKILL to one side of the packaged rping: the peer is notified at once, and a server serves the next client
+# (acceptance rows K1, K2, K5). Notification takes milliseconds; the deadlines allow for machines that stall for
+# seconds.
 . test/blackbox/lib-verbs.sh
 needs rping
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# OFED's own provider, libdaplofa as packaged, on the software device: OFED's registry and programs, nothing of ours
-# but the drop-in (acceptance rows U1 to U6).
+# OFED's packaged provider libdaplofa on the software device, with OFED's registry and programs: only the drop-in is
+# ours (acceptance rows U1 to U6).
 . test/blackbox/lib-verbs.sh
 needs dtest dtestx dtestcm dapltest
 
@@ -16,11 +16,11 @@ LD_LIBRARY_PATH=$drop ldd /usr/bin/dtest | grep 'libdat2.so.2 => /' | grep -qvF 
 unset LD_LIBRARY_PATH
 echo "ofa-soft u2.0 nonthreadsafe default $ofa dapl.2.0 \"lo 0\" \"\"" >"$tmp/dat.conf"
 export DAT_OVERRIDE=$tmp/dat.conf
-# output by lines, so that others can wait for them
+# the output is line-buffered, so that a test can wait for a line
 export _STDBUF_O=L
 sed -i 's|^exec|export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}/usr/libexec/coreutils/libstdbuf.so"\nexec|' "$sv"
 
-# ofed READY DONE SERVER CLIENT: these exit with 0 whatever happens, so what they say counts.
+# ofed READY DONE SERVER CLIENT: the programs always exit with 0, so their output is checked.
 ofed() {
 	ready=$1 done=$2 client=$4
 	pair_again 'REJ, reason=8' "$ready" "$3" "$client"
@@ -36,11 +36,11 @@ n=$(rounds 1000)
 ofed 'says server waiting' "ALL $n CONNECTED" "dtestcm -P ofa-soft -c $n" "dtestcm -P ofa-soft -c $n -h 127.0.0.1"
 says client 'CPS' || fail 'dtestcm prints no rate'
 
-# A server for all tests, told to quit.
+# One server for all tests; it quits on request.
 start server "$sv" dapltest -T S -D ofa-soft
 server_pid=$started
 within 60 says server 'Service Point Ready' || fail 'dapltest -T S does not get ready'
-# script WORDS COMMAND...: the client succeeds and says so.
+# script WORDS COMMAND...: the client succeeds and prints that.
 script() {
 	words=$1
 	shift

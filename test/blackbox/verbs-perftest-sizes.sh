@@ -4,11 +4,11 @@
 . test/blackbox/lib-verbs.sh
 . test/blackbox/lib-perftest.sh
 
-# The programs calibrate their clock for each size, a quarter of a second on a quiet machine.
+# The programs calibrate their clock for each size, which takes a quarter of a second on a quiet machine.
 n=5
 [ -z "${FULL:-}" ] || n=50
 for what in send_lat send_bw; do perf 23 ib_$what -a -n $n; done
-# Of these the servers are idle, so that both have a processor.
+# In these tests the servers are idle, so that two tests have a processor each.
 (
 	tmp=$tmp/reads port=18516 pids=
 	mkdir "$tmp"

@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# The packaged perftest on the software device, beside what bare programs do in the same moment: half a round trip of 8
-# bytes takes at most 1.9 times that of a ring in shared memory; a write of 8 bytes at most 2 us, or as long as one by
-# process_vm_writev and a ring, where system calls are slow; writes of 64 KiB reach 0.7 of process_vm_writev. The best of
-# three to twenty rounds counts. Those are the limits with FULL=1; without it half as fast is enough, because the host may be
-# busy.
+# The packaged perftest on the software device, beside minimal programs that run at the same time: half a round trip
+# of 8 bytes takes at most 1.9 times that of a ring in shared memory; a write of 8 bytes takes at most 2 us, or, where
+# system calls are slow, as long as one by process_vm_writev and a ring; writes of 64 KiB reach 0.7 of
+# process_vm_writev. The best of three to twenty rounds counts. These are the limits with FULL=1; without it half as
+# fast is enough, because the host may be busy.
 . test/blackbox/lib-verbs.sh
 . test/blackbox/lib-perftest.sh
 [ -z "${SAN:-}" ] || skip 'measures nothing under a sanitizer'
 [ "$(nproc)" -ge 2 ] || skip 'needs two processors'
 
-# median COMMAND...: of the figures that it prints.
+# median COMMAND...: prints the median of the command's figures.
 median() {
 	"$@" | sort -n | awk '{ f[NR] = $1 } END { print f[int((NR + 1) / 2)] }'
 }
-# column NUMBER: of the results of the client.
+# column NUMBER: prints that column of the client's results.
 column() {
 	awk -v n="$1" '/^ *[0-9]+ +[0-9]+ +[0-9]/ { print $n }' "$tmp/client"
 }

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# rdma-core's own test suite, from its Python bindings, on the software device: no failure but those that
-# verbs-pyverbs.known gives a reason for, and nothing skipped that passed before (acceptance row V12).
+# rdma-core's own test suite, from its Python bindings, on the software device: only tests in verbs-pyverbs.known,
+# each with a reason, may fail, and no test is skipped that passed before (acceptance row V12).
 . test/blackbox/lib-verbs.sh
 known=test/blackbox/verbs-pyverbs.known least=89
 
 suite=/usr/share/doc/rdma-core/tests
 [ -e "$suite/run_tests.py" ] || skip "no $suite here (Debian: rdma-core)"
-python=/usr/bin/python3			# the one that the packages are for
+python=/usr/bin/python3			# the version that the packages are built for
 [ -x $python ] && $python -c 'import pyverbs.device' 2>/dev/null || skip 'no pyverbs here (Debian: python3-pyverbs)'
 
 cp -r "$suite" "$tmp/tests"

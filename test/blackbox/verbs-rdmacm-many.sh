@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Many connections of the packaged rdmacm-utils: hundreds at once with few descriptors, and how fast they are made
-# (acceptance rows C7, C9).
+# Many connections of the packaged rdmacm-utils: hundreds at once with few descriptors, and the rate at which they are
+# made (acceptance rows C7, C9).
 . test/blackbox/lib-verbs.sh
 needs ucmatose cmtime mckey rstream
 
@@ -11,7 +11,7 @@ for side in server client; do
 	says $side 'return status 0' || fail "ucmatose -c 500: $side"
 done
 
-# Its server goes on.
+# The server stays alive.
 start server "$sv" cmtime -b 127.0.0.1 -c 100
 server_pid=$started
 within 30 cm_listens 7471 || fail 'cmtime does not listen'

@@ -4,7 +4,7 @@
 . test/blackbox/lib-verbs.sh
 needs rping ucmatose udaddy rdma_server rdma_client rstream mckey
 
-# ping OPTION...: a pair of rping whose client sees each line.
+# ping OPTION...: runs a pair of rping; the client prints each line.
 ping() {
 	pair 'cm_listens 7174' "rping -s -C 20 -V -v $*" "rping -c -C 20 -V -v $*"
 	[ "$(grep -c '^ping data' "$tmp/client")" -eq 20 ] || fail "rping $*: not 20 lines"
@@ -16,7 +16,8 @@ ping -a 127.0.0.1 -S 65535
 [ ! -e /proc/net/if_inet6 ] || ping -a ::1
 [ -z "$other" ] || ping -a $other
 
-# A server for many: one after the other, then together. They come one by one, for rping notes only the last request.
+# A server for many clients: one after the other, then together. They start one by one, because rping keeps only the
+# last request.
 start server "$sv" rping -s -P -a 127.0.0.1
 server_pid=$started
 within 30 cm_listens 7174 || fail 'rping -P does not listen'
@@ -40,7 +41,7 @@ kill "$server_pid"
 wait "$server_pid"
 within 3 nothing_left || fail 'names of the software device are left'
 
-# matched ADDRESS OPTION...: a pair of ucmatose.
+# matched ADDRESS OPTION...: runs a pair of ucmatose.
 matched() {
 	to=$1
 	shift
@@ -53,7 +54,7 @@ matched 127.0.0.1 -c 4 -C 10 -S 4096
 matched 127.0.0.1 -m -c 2
 [ -z "$other" ] || matched $other -c 4 -C 10 -S 60000
 
-# datagrams COUNT SIZE: that many queue pairs of udaddy each way.
+# datagrams COUNT SIZE: runs udaddy with that many queue pairs each way.
 datagrams() {
 	pair 'cm_listens 7174' "udaddy -b 127.0.0.1 -c $1 -C 10 -S $2" "udaddy -s 127.0.0.1 -c $1 -C 10 -S $2"
 	for side in server client; do
@@ -65,7 +66,8 @@ datagrams 4 2000
 pair 'cm_listens 7471' rdma_server 'rdma_client -s 127.0.0.1'
 says client 'rdma_client: end 0' || fail 'rdma_client does not end well'
 
-# no_answer STATUS WORDS PROGRAM...: ends with this status and these words, before a connection attempt would give up.
+# no_answer STATUS WORDS PROGRAM...: the program ends with this status and these words before a connection attempt
+# would time out.
 no_answer() {
 	status=$1 words=$2
 	shift 2
@@ -87,4 +89,4 @@ case $? in
 esac
 
 within 3 nothing_left || fail 'names of the software device are left'
-echo 'rping, ucmatose, udaddy, rdma_client; nobody there, nothing of the kind'
+echo 'rping, ucmatose, udaddy, rdma_client; no listener, nothing of the kind'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# What the packaged rping opens on the software device: no device file, no file of the kernel's RDMA (acceptance row
-# D.0).
+# The files that the packaged rping opens on the software device: no device file and no file of the kernel's RDMA
+# (acceptance row D.0).
 . test/blackbox/lib-verbs.sh
 needs rping
 command -v strace >/dev/null || skip 'no strace here (Debian: strace)'

@@ -3,7 +3,7 @@
 # The drop-in has every name that the packaged programs and provider libraries import, in the versions of rdma-core.
 . test/blackbox/lib-verbs.sh
 
-# versions LIBRARY: its default symbols with their versions.
+# versions LIBRARY: prints its default symbols with their versions.
 versions() {
 	nm -D --defined-only "$1" | awk '$NF ~ /@@/ { print $NF }' | sort
 }
@@ -28,7 +28,7 @@ for dir in /usr/lib/*-linux-gnu /usr/lib64 /usr/lib; do
 	for library in libibverbs librdmacm; do
 		[ -e "$dir/$library.so.1" ] || continue
 		readelf -d "$drop/$library.so.1" | grep -q "soname: \[$library.so.1\]" || fail "$library: its SONAME"
-		# a newer rdma-core has later nodes, and another number of the private one
+		# a newer rdma-core has later nodes, and another number for the private one
 		versions "$dir/$library.so.1" | grep -Ev '@@IBVERBS_(PRIVATE_|1\.1[5-9])|@@RDMACM_1\.[4-9]' >"$tmp/theirs"
 		case $(versions "$dir/$library.so.1") in
 		*IBVERBS_PRIVATE_34*) versions "$dir/$library.so.1" >"$tmp/theirs" ;;

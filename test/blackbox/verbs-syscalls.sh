@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# While nobody is armed no thread of either process makes a system call, whether it posts, polls or is the engine.
+# While no CQ is armed, no thread of either process makes a system call, neither one that posts or polls nor the
+# engine.
 . test/blackbox/lib.sh
 [ -z "${SAN:-}" ] || skip 'the sanitizer makes system calls of its own'
 [ "$(nproc)" -ge 2 ] || skip 'needs two processors'
@@ -8,7 +9,8 @@ command -v strace >/dev/null || skip 'no strace'
 strace -o /dev/null true 2>/dev/null || skip 'strace may not trace here'
 unset LD_LIBRARY_PATH
 
-# calls TEST SIZE: those of both processes from when both have marked the beginning until one marks the end.
+# calls TEST SIZE: prints the calls of both processes between the time when both have marked the beginning and the
+# time when one marks the end.
 calls() {
 	timeout -k 5 "$longest" strace -f -o "$tmp/trace" "$BUILD/bench/$program" "$1" "$2" -m -q -b 10 >"$tmp/figures" ||
 		fail "$program $1 $2: status $?"
@@ -18,8 +20,8 @@ calls() {
 		grep -v 'unlink resumed' >"$tmp/calls"
 }
 
-# quiet SIZE: on a busy machine a thread may still be on its way to sleep when the marks come, so that more than one run
-# has a say; calls that the path needs would be in all of them.
+# quiet SIZE: on a busy machine a thread may still be about to block when the marks come, so several runs are made; a
+# call that the path needs would be in all of them.
 quiet() {
 	for try in 1 2 3 4 5 6 7 8 9 10; do
 		calls lat "$1"
@@ -32,7 +34,7 @@ for program in verbs dat; do
 	for size in 8 64 2048; do
 		quiet $size || fail "$program: system calls while messages of $size bytes go to and fro"
 	done
-	calls wake 8	# with sleepers the same trace does show them
+	calls wake 8	# with blocking waits the same trace does show system calls
 	grep -q 'write(' "$tmp/calls" || fail "$program: no sleeper was woken"
 done
 echo 'none'

@@ -7,13 +7,13 @@ needs ibv_devices ibv_devinfo ibv_rc_pingpong ibv_srq_pingpong ibv_uc_pingpong i
 "$sv" ibv_devices >"$tmp/devices" 2>&1 || fail "ibv_devices ended with status $?"
 grep -Eq 'soft0[[:space:]]+[0-9a-f]*[1-9a-f][0-9a-f]*' "$tmp/devices" || fail 'ibv_devices does not list soft0'
 "$sv" ibv_devinfo -v >"$tmp/devinfo" 2>&1 || fail "ibv_devinfo ended with status $?"
-for line in 'hca_id:.*soft0' 'PORT_ACTIVE' 'link_layer:.*Ethernet' 'GID\[  0\]:.*::ffff:127.0.0.1, RoCE v2'; do
+for line in 'hca_id:.*soft0' 'PORT_ACTIVE' 'link_layer:.*Ethernet' 'board_id:.*softverbs' 'GID\[  0\]:.*::ffff:127.0.0.1, RoCE v2'; do
 	says devinfo "$line" || fail "ibv_devinfo does not say $line"
 done
 "$sv" ibv_devinfo -l >"$tmp/list" 2>&1 || fail "ibv_devinfo -l ended with status $?"
 says list '1 HCA' || fail 'ibv_devinfo -l counts other devices'
 
-# pingpong PROGRAM [OPTION...]: both sides move and check the payload.
+# pingpong PROGRAM [OPTION...]: both sides transfer and check the payload.
 pingpong() {
 	program=$1
 	shift
@@ -32,7 +32,7 @@ pingpong ibv_uc_pingpong -n $n -e -s 65536
 pingpong ibv_ud_pingpong -n $n
 pingpong ibv_ud_pingpong -n $n -e -s 4096
 
-# refused WORDS PROGRAM [OPTION...]: the client and the server end with status 1, one with these words.
+# refused WORDS PROGRAM [OPTION...]: the client and the server end with status 1, one of them with these words.
 refused() {
 	words=$1
 	shift

@@ -5,7 +5,7 @@
 
 #include "common.h"
 
-/* Some codes come with and without the error class: the type alone decides. */
+/* Some codes come with and without the error class, so only the type is compared. */
 bool dat_is(DAT_RETURN ret, DAT_RETURN_TYPE type)
 {
 	return DAT_GET_TYPE(ret) == (DAT_RETURN)type;

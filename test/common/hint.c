@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What to try after an IA did not open: the software device works on any machine. */
+/* What to try when an IA does not open: the software device works on any machine. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define SOFT_NAME "ofa-v2-soft"
 
-/* The names that dat.conf has; *count is 0 if they cannot be had. */
+/* Returns the names that dat.conf has; *count is 0 if they cannot be read. */
 static DAT_PROVIDER_INFO *names_list(DAT_COUNT *count)
 {
 	DAT_PROVIDER_INFO *infos, **list;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Points in time, and what is left until then. */
+/* Points in time, and the time until them. */
 
 #include <poll.h>
 #include <time.h>
@@ -24,7 +24,7 @@ bool clock_passed(uint64_t deadline)
 	return clock_ns() >= deadline;
 }
 
-/* Milliseconds are rounded up, so as not to spin through the last one. */
+/* Milliseconds are rounded up, so that the last one is not spent polling. */
 void clock_pause_ms(int ms)
 {
 	uint64_t end = clock_after(ms / 1000.0), now;
@@ -33,7 +33,7 @@ void clock_pause_ms(int ms)
 		poll(NULL, 0, (int)((end - now + 999999) / 1000000));
 }
 
-/* DAT counts in microseconds of 32 bits, all ones meaning for ever. */
+/* DAT counts in microseconds of 32 bits; all bits set means forever. */
 DAT_TIMEOUT timeout_left(uint64_t deadline)
 {
 	uint64_t now = clock_ns(), us = now < deadline ? (deadline - now + 999) / 1000 : 0;

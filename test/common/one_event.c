@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Taking one event: if it is there, or asleep until a deadline. */
+/* Takes one event, by a poll or by a wait until a deadline. */
 
 #include "common.h"
 

@@ -35,7 +35,7 @@ struct rdma_cm_event *con_wait(struct rdma_event_channel *channel, enum rdma_cm_
 	struct rdma_cm_event *event;
 
 	if (!con_readable(channel, PATIENCE) || rdma_get_cm_event(channel, &event)) {
-		fprintf(stderr, "no event, expected: %s\n", rdma_event_str(type));
+		fprintf(stderr, "no event within the time, expected: %s\n", rdma_event_str(type));
 		return NULL;
 	}
 	if (event->event == type)

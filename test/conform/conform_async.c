@@ -143,7 +143,7 @@ static void sleeper_is_cancelled(void)
 	CU_ASSERT_EQUAL(pthread_cancel(thread), 0);
 	CU_ASSERT_EQUAL(pthread_join(thread, &result), 0);
 	CU_ASSERT_PTR_EQUAL(result, PTHREAD_CANCELED);
-	/* nothing is held by the one that is gone */
+	/* the cancelled thread holds nothing */
 	if (!pair_open(&pair, NULL))
 		return;
 	CU_ASSERT_EQUAL(drain(pair.a.qp), 0);
@@ -165,7 +165,7 @@ static void *wait_for_signal(void *arg)
 	return (void *)(uintptr_t)(ibv_get_async_event(device, &event) == -1 ? errno : -1);
 }
 
-/* The signal may come before the thread sleeps: again, until it is through. */
+/* The signal may come before the thread blocks, so it is sent until the thread ends. */
 static void sleeper_is_interrupted(void)
 {
 	struct sigaction action = { .sa_handler = no_restart }, before;
@@ -183,15 +183,13 @@ static void sleeper_is_interrupted(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "A.7 events queue up, one read each", events_queue_up },
-	{ "A.7 events go to the context of their object", events_go_to_their_context },
-	{ "A.7 unread events go with their object", unread_events_go_with_their_object },
-	{ "A.7 destroy_qp waits until its events are acknowledged",
-	  destroy_waits_for_acknowledgement },
-	{ "A.7 a thread that waits for an event is woken", sleeper_is_woken },
-	{ "B.13 a thread that waits for an event can be cancelled", sleeper_is_cancelled },
-	{ "B.13 a thread that waits for an event can be interrupted: EINTR",
-	  sleeper_is_interrupted },
+	{ "events queue up, one read each", events_queue_up },
+	{ "events go to the context of their object", events_go_to_their_context },
+	{ "unread events go with their object", unread_events_go_with_their_object },
+	{ "destroy_qp waits until its events are acknowledged", destroy_waits_for_acknowledgement },
+	{ "a thread that waits for an event is woken", sleeper_is_woken },
+	{ "a thread that waits for an event can be cancelled", sleeper_is_cancelled },
+	{ "a thread that waits for an event can be interrupted: EINTR", sleeper_is_interrupted },
 };
 
 CONFORM_MAIN("conform_async", tests)

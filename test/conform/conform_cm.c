@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include "test/conform/con.h"
 
-/* Private data of RDMA_PS_TCP: most one may give, all that the other side sees. */
+/*
+ * Private data of RDMA_PS_TCP: the most that may be passed, which is also what the other side sees.
+ */
 enum {
 	REQUEST = 56,
 	REPLY = 196,
 	REFUSAL = 148,
 	STATUS_CONSUMER = 28,
-	STATUS_NOBODY = 8,
+	STATUS_NO_LISTENER = 8,
 };
 
 static char pattern[256];
@@ -24,7 +26,7 @@ static void fill_pattern(void)
 		pattern[i] = (char)(i + 1);
 }
 
-/* `given` bytes of the pattern, then zeros up to `seen`. */
+/* Returns true if the data are `given` bytes of the pattern and then zeros up to `seen`. */
 static bool padded(const struct rdma_cm_event *event, unsigned given, unsigned seen)
 {
 	const char *data = event->param.conn.private_data;
@@ -147,7 +149,7 @@ static void long_request_data(void)
 	con_close(&con);
 }
 
-/* The refusal of a request, as the active side sees it. */
+/* The refusal of a request as the active side sees it. */
 static void expect_refusal(struct con *con, int status, unsigned given)
 {
 	struct rdma_cm_event *event = con_wait(con->client, RDMA_CM_EVENT_REJECTED);
@@ -250,7 +252,7 @@ static void request_id_is_destroyed(void)
 	con_close(&con);
 }
 
-static void nobody_listens(void)
+static void no_listener(void)
 {
 	struct rdma_conn_param param = con_param(NULL, 0);
 	struct sockaddr_storage address = con_address(0);
@@ -261,7 +263,7 @@ static void nobody_listens(void)
 
 	if (!con_open(&con, 4))
 		return;
-	/* a port that somebody holds without listening, then one that nobody holds */
+	/* first a port that is bound but has no listener, then one that is not bound */
 	CU_ASSERT_EQUAL_FATAL(rdma_create_id(con.server, &bound, NULL, RDMA_PS_TCP), 0);
 	CU_ASSERT_EQUAL(rdma_bind_addr(bound, (struct sockaddr *)&address), 0);
 	port = ntohs(rdma_get_src_port(bound));
@@ -273,7 +275,7 @@ static void nobody_listens(void)
 		if (!con_resolve(&con, &con.active, port) || !con_make_qp(con.active))
 			break;
 		CU_ASSERT_EQUAL(rdma_connect(con.active, &param), 0);
-		expect_refusal(&con, STATUS_NOBODY, 0);
+		expect_refusal(&con, STATUS_NO_LISTENER, 0);
 	}
 	con_close(&con);
 }
@@ -294,7 +296,7 @@ static void queue_counts_unread_requests(void)
 		CU_ASSERT_TRUE_FATAL(con_resolve(&con, &ids[i], port) && con_make_qp(ids[i]));
 		CU_ASSERT_EQUAL(rdma_connect(ids[i], &param), 0);
 	}
-	/* reading one makes room for the next; it may take a retry of the request */
+	/* reading one request makes room for the next, which the active side may have to repeat */
 	for (i = 0; i < 3; i++) {
 		event = con_wait(con.server, RDMA_CM_EVENT_CONNECT_REQUEST);
 		CU_ASSERT_PTR_NOT_NULL(event);
@@ -344,7 +346,7 @@ static void connector_gives_up(void)
 		CU_ASSERT_EQUAL(rdma_ack_cm_event(event), 0);
 		con_destroy(&con.active);
 		CU_ASSERT_TRUE(con_silent(con.server));
-		/* one of the two notices */
+		/* one of the two calls reports it */
 		errno = 0;
 		CU_ASSERT_TRUE((rdma_create_qp(con.passive, NULL, &init) ||
 				rdma_accept(con.passive, &param)) &&
@@ -371,24 +373,22 @@ static void fetching_and_acknowledging_are_checked(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.11 connection: events in order, QPs in RTS, messages flow",
-	  connection_carries_messages },
-	{ "B.11 request: channel and context of the listener, device set",
+	{ "connection: events in order, QPs in RTS, messages flow", connection_carries_messages },
+	{ "request: channel and context of the listener, device set",
 	  request_inherits_from_the_listener },
-	{ "B.12 addresses and ports of both ids mirror each other", addresses_are_mirrored },
-	{ "B.11 private data: the whole buffer is seen, zero padded", private_data_is_padded },
-	{ "B.11 connect with 57 bytes: EINVAL", long_request_data },
-	{ "B.11 accept with 197 bytes: EINVAL, QP to ERR, peer REJECTED 28", long_reply_data },
-	{ "B.11 reject with 149 bytes: EINVAL", long_refusal_data },
-	{ "B.11 reject: REJECTED 28 with private data, QP to ERR", refusal },
-	{ "B.11 reject: the listener takes the next", listener_goes_on_after_a_refusal },
-	{ "B.11 request id destroyed: REJECTED 28", request_id_is_destroyed },
-	{ "B.11 nobody listens: REJECTED 8, 148 zero bytes, QP to ERR", nobody_listens },
-	{ "B.11 backlog counts requests that nobody has read", queue_counts_unread_requests },
-	{ "B.11 a reported request outlives its listener", request_outlives_its_listener },
-	{ "B.11 active id destroyed: no event, then EINVAL at the passive side",
-	  connector_gives_up },
-	{ "B.11 acknowledging NULL: EINVAL; an empty non-blocking channel: EAGAIN",
+	{ "addresses and ports of both ids mirror each other", addresses_are_mirrored },
+	{ "private data: the whole buffer is seen, zero padded", private_data_is_padded },
+	{ "connect with 57 bytes: EINVAL", long_request_data },
+	{ "accept with 197 bytes: EINVAL, QP to ERR, peer REJECTED 28", long_reply_data },
+	{ "reject with 149 bytes: EINVAL", long_refusal_data },
+	{ "reject: REJECTED 28 with private data, QP to ERR", refusal },
+	{ "reject: the listener takes the next", listener_goes_on_after_a_refusal },
+	{ "request id destroyed: REJECTED 28", request_id_is_destroyed },
+	{ "no listener: REJECTED 8, 148 zero bytes, QP to ERR", no_listener },
+	{ "backlog counts unread requests", queue_counts_unread_requests },
+	{ "a reported request outlives its listener", request_outlives_its_listener },
+	{ "active id destroyed: no event, then EINVAL at the passive side", connector_gives_up },
+	{ "acknowledging NULL: EINVAL; an empty non-blocking channel: EAGAIN",
 	  fetching_and_acknowledging_are_checked },
 };
 

@@ -24,7 +24,7 @@ static void free_id(struct rdma_cm_id *id)
 	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
 }
 
-/* 0 or errno. */
+/* Returns 0 or an errno. */
 static int bind_to(struct rdma_cm_id *id, struct sockaddr_storage address)
 {
 	errno = 0;
@@ -145,7 +145,7 @@ static void spaces_are_separate(void)
 	free_id(udp);
 }
 
-/* Programs use one number for a socket and for rdma_cm. */
+/* Programs use the same number for a socket and for rdma_cm. */
 static void sockets_are_separate(void)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
@@ -159,7 +159,7 @@ static void sockets_are_separate(void)
 					    : sizeof(struct sockaddr_in6);
 	fd = socket(address.ss_family, SOCK_STREAM, 0);
 	CU_ASSERT_TRUE(fd >= 0);
-	/* another program may hold the socket's port: that proves the same */
+	/* the port may belong to another program's socket, which proves the same */
 	CU_ASSERT_TRUE(!bind(fd, (struct sockaddr *)&address, size) || errno == EADDRINUSE);
 	free_id(id);
 	id = new_id(RDMA_PS_TCP);
@@ -220,7 +220,7 @@ static void order_of_resolving(void)
 	struct rdma_conn_param param = con_param(NULL, 0);
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
 
-	/* bound, because rdma-core follows a missing device */
+	/* bound, because rdma-core dereferences a missing device */
 	CU_ASSERT_EQUAL(bind_to(id, con_address(0)), 0);
 	errno = 0;
 	CU_ASSERT_EQUAL(rdma_resolve_route(id, 2000), -1);
@@ -266,21 +266,21 @@ static void any_event_has_text(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.12 bind to an address: device, port number and PD appear", binding_finds_the_device },
-	{ "A.8 bind to the wildcard: no device", wildcard_finds_none },
-	{ "B.12 listen without bind: a port of its own", listening_binds },
-	{ "B.12 bind of a bound id: EINVAL", bound_once },
-	{ "B.12 bind to an address of another host: EADDRNOTAVAIL (rxe: ENODEV)", foreign_address },
-	{ "B.12 bind to a port in use: EADDRINUSE", port_in_use },
-	{ "B.12 wildcard and address conflict on one port", wildcard_conflicts },
-	{ "B.12 port spaces are separate", spaces_are_separate },
-	{ "B.12 ports of sockets are separate", sockets_are_separate },
-	{ "B.12 REUSEADDR: ids that do not listen share a port", address_is_shared_on_request },
-	{ "A.8 set_option: known ones only", options_are_checked },
-	{ "B.11 resolving: source address, device, path", resolving_gives_a_source },
-	{ "B.11 calls out of order: EINVAL", order_of_resolving },
-	{ "A.8 getaddrinfo converts", address_information },
-	{ "A.7 any event has a text", any_event_has_text },
+	{ "bind to an address: device, port number and PD appear", binding_finds_the_device },
+	{ "bind to the wildcard: no device", wildcard_finds_none },
+	{ "listen without bind: a port of its own", listening_binds },
+	{ "bind of a bound id: EINVAL", bound_once },
+	{ "bind to an address of another host: EADDRNOTAVAIL (rxe: ENODEV)", foreign_address },
+	{ "bind to a port in use: EADDRINUSE", port_in_use },
+	{ "wildcard and address conflict on one port", wildcard_conflicts },
+	{ "port spaces are separate", spaces_are_separate },
+	{ "ports of sockets are separate", sockets_are_separate },
+	{ "REUSEADDR: ids that do not listen share a port", address_is_shared_on_request },
+	{ "set_option: known ones only", options_are_checked },
+	{ "resolving: source address, device, path", resolving_gives_a_source },
+	{ "calls out of order: EINVAL", order_of_resolving },
+	{ "getaddrinfo converts", address_information },
+	{ "any event has a text", any_event_has_text },
 };
 
 int main(int argc, char **argv)

@@ -58,7 +58,7 @@ static void both_disconnect_at_once(void)
 	CU_ASSERT_EQUAL(rdma_disconnect(con.passive), 0);
 	CU_ASSERT_TRUE(con_comes(con.client, RDMA_CM_EVENT_DISCONNECTED));
 	CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_DISCONNECTED));
-	/* the kernel forgets it when the requests cross */
+	/* the kernel reports none if the two requests cross */
 	CU_ASSERT_TRUE(device_is_rxe || con_comes(con.client, RDMA_CM_EVENT_TIMEWAIT_EXIT));
 	CU_ASSERT_TRUE(device_is_rxe || con_comes(con.server, RDMA_CM_EVENT_TIMEWAIT_EXIT));
 	con_close(&con);
@@ -146,7 +146,7 @@ static void unread_events_go_with_the_id(void)
 	con_close(&con);
 }
 
-/* A connection that nobody has taken, refused by destroying its listener. */
+/* Destroying a listener rejects a connection request that was not read yet. */
 static void unread_requests_go_with_the_listener(void)
 {
 	struct rdma_cm_event *event;
@@ -229,20 +229,19 @@ static void port_is_free_again(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.11 the active side disconnects: its QP to ERR, the other's stays, TIMEWAIT_EXIT twice",
+	{ "the active side disconnects: its QP to ERR, the other's stays, TIMEWAIT_EXIT twice",
 	  active_disconnects },
-	{ "B.11 the passive side disconnects: the same", passive_disconnects },
-	{ "B.11 both disconnect", both_disconnect_at_once },
-	{ "B.11 disconnect before connect: EINVAL", disconnect_too_early },
-	{ "B.11 a destroyed id disconnects its peer", destroyed_connection_disconnects },
-	{ "B.11 destroy_id waits until its events are acknowledged",
-	  destroy_waits_for_acknowledgement },
-	{ "B.11 unread events go with their id", unread_events_go_with_the_id },
-	{ "B.11 unread requests go with their listener, the other side is refused",
+	{ "the passive side disconnects: the same", passive_disconnects },
+	{ "both disconnect", both_disconnect_at_once },
+	{ "disconnect before connect: EINVAL", disconnect_too_early },
+	{ "a destroyed id disconnects its peer", destroyed_connection_disconnects },
+	{ "destroy_id waits until its events are acknowledged", destroy_waits_for_acknowledgement },
+	{ "unread events go with their id", unread_events_go_with_the_id },
+	{ "unread requests go with their listener, the other side is refused",
 	  unread_requests_go_with_the_listener },
-	{ "B.11 migrate: queued events come along", migrated_id_takes_its_events_along },
-	{ "B.11 migrate: requests follow their listener", migrated_listener },
-	{ "B.12 a port is free as soon as its ids are gone", port_is_free_again },
+	{ "migrate: queued events come along", migrated_id_takes_its_events_along },
+	{ "migrate: requests follow their listener", migrated_listener },
+	{ "a port is free as soon as its ids are gone", port_is_free_again },
 };
 
 CONFORM_MAIN("conform_cm_close", tests)

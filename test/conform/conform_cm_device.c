@@ -22,8 +22,8 @@ static void devices_are_listed(void)
 }
 
 /*
- * Memory of a context that was closed is first given to others, so that its use shows without a
- * memory checker too.
+ * The memory of a closed context is allocated again first, so that a use of it shows without a
+ * memory checker.
  */
 static void assert_open(struct ibv_context *context)
 {
@@ -74,7 +74,7 @@ static void context_outlives_its_id(void)
 	assert_open(context);
 }
 
-/* What a program made on the context keeps working without an identifier, and nothing is in the way of the next. */
+/* Objects on the context keep working without an id, and a next id can be made. */
 static void objects_outlive_the_last_id(void)
 {
 	struct con con;
@@ -102,13 +102,13 @@ static const struct unit_test tests[] = {
 	{ "objects stay when the last id is destroyed", objects_outlive_the_last_id },
 };
 
-/* Of the software device, where it is linked in; its drop-in calls it by itself. */
-__attribute__((weak)) void rdma_keep_devices_open(void);
+/* A function of the software device if that is linked in; the drop-in calls it by itself. */
+__attribute__((weak)) void sv_cm_keep_devices_open(void);
 
 int main(int argc, char **argv)
 {
-	if (rdma_keep_devices_open)
-		rdma_keep_devices_open();
+	if (sv_cm_keep_devices_open)
+		sv_cm_keep_devices_open();
 	return conform_open() ? unit_main("conform_cm_device", tests, COUNT(tests), argc, argv)
 			      : 77;
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "test/conform/con.h"
 
-/* ---- the other process: tells over stdout how far it came, then waits to be killed ---- */
+/* ---- the peer process: reports its progress on stdout, then waits to be killed ---- */
 
 static void report(uint16_t value)
 {
@@ -21,7 +21,7 @@ static void report(uint16_t value)
 /* Connects to the port and takes the events of a connection. */
 static void act_connector(uint16_t port)
 {
-	struct rdma_conn_param param = con_param(NULL, 0); /* its retry_count is both sides' */
+	struct rdma_conn_param param = con_param(NULL, 0); /* retry_count is for both sides */
 	struct sockaddr_storage address = con_address(port);
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
@@ -39,7 +39,7 @@ static void act_connector(uint16_t port)
 		report(1);
 }
 
-/* Listens, tells its port, takes a request and accepts it if it may, and leaves it at that. */
+/* Listens, reports its port, reads a request, accepts it if `accepts`, and does nothing further. */
 static void act_listener(bool accepts)
 {
 	struct sockaddr_storage address = con_address(0);
@@ -62,7 +62,7 @@ static void act_listener(bool accepts)
 	event = con_wait(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (event && accepts &&
 	    (rdma_create_qp(event->id, NULL, &init) || rdma_accept(event->id, &param) ||
-	     !con_comes(channel, RDMA_CM_EVENT_ESTABLISHED))) /* one that dies before it refuses */
+	     !con_comes(channel, RDMA_CM_EVENT_ESTABLISHED))) /* it dies before it refuses */
 		return;
 	report(1);
 }
@@ -108,7 +108,7 @@ static bool start(struct other *other, const char *role, uint16_t port)
 	return other->pid > 0;
 }
 
-/* What it reports next, 0 if it never does. */
+/* Returns the next report of the process, or 0 if none comes. */
 static uint16_t reported(struct other *other)
 {
 	uint16_t value = 0;
@@ -162,7 +162,10 @@ static void connector_with_an_open_request_dies(void)
 	CU_ASSERT_TRUE_FATAL(start(&other, "connect", ntohs(rdma_get_src_port(con.listener))));
 	CU_ASSERT_TRUE(con_request(&con));
 	kill_it(&other);
-	/* no event is due for a connection that never was; the listener takes the next */
+	/*
+	 * no event is due for a connection that was not established; the listener takes the next
+	 * request
+	 */
 	CU_ASSERT_TRUE(con_silent(con.server));
 	if (con_connect(&con, NULL, 0)) {
 		con_destroy(&con.passive);
@@ -171,7 +174,7 @@ static void connector_with_an_open_request_dies(void)
 	con_close(&con);
 }
 
-/* Resolves to the other's port and connects; false if that fails. */
+/* Resolves to the other process's port and connects; returns false if that fails. */
 static bool connect_to(struct con *con, struct other *other, const char *role)
 {
 	struct rdma_conn_param param = con_param(NULL, 0);
@@ -247,13 +250,13 @@ static void port_of_a_dead_listener(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.11 the connected client is killed: DISCONNECTED, QP stays in RTS, sends end with 12",
+	{ "the connected client is killed: DISCONNECTED, QP stays in RTS, sends end with 12",
 	  connector_dies },
-	{ "B.11 a client is killed while its request is open: the listener goes on",
+	{ "a client is killed while its request is open: the listener goes on",
 	  connector_with_an_open_request_dies },
-	{ "B.11 the connected server is killed: DISCONNECTED", listener_dies_connected },
-	{ "B.11 the server is killed while the request is open: REJECTED 28", listener_dies_asked },
-	{ "B.11 the port of a killed listener: REJECTED 8", port_of_a_dead_listener },
+	{ "the connected server is killed: DISCONNECTED", listener_dies_connected },
+	{ "the server is killed while the request is open: REJECTED 28", listener_dies_asked },
+	{ "the port of a killed listener: REJECTED 8", port_of_a_dead_listener },
 };
 
 int main(int argc, char **argv)

@@ -134,7 +134,7 @@ static void id_makes_what_is_missing(void)
 	con_close(&con);
 }
 
-/* What a program does that keeps QPs apart from ids. */
+/* Moves a QP as a program does that keeps QPs apart from ids. */
 static bool drive(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
@@ -195,7 +195,7 @@ static void establish_with_own_qps(struct con *con)
 	CU_ASSERT_EQUAL(ibv_post_send(active, &swr, &sbad), 0);
 	CU_ASSERT_TRUE(completes(acq, 9, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_TRUE(completes(pcq, 8, IBV_WC_SUCCESS, NULL));
-	/* the ids know nothing of these QPs: disconnecting leaves them alone */
+	/* the ids do not have these QPs, so a disconnect leaves them alone */
 	CU_ASSERT_EQUAL(rdma_disconnect(con->active), 0);
 	CU_ASSERT_EQUAL(state_of(active), IBV_QPS_RTS);
 	CU_ASSERT_TRUE(con_comes(con->server, RDMA_CM_EVENT_DISCONNECTED));
@@ -320,15 +320,14 @@ static void refusal_of_a_synchronous_connect(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.11 parameters of connect and accept appear where they belong", parameters_are_mapped },
-	{ "B.11 no parameters: retry 7, rnr 7, what the device can do",
-	  defaults_without_parameters },
-	{ "B.11 depths above the device's: EINVAL", parameters_are_limited },
-	{ "A.8 create_qp makes CQs and channels; a second QP: EINVAL", id_makes_what_is_missing },
-	{ "A.8 QPs of the program: CONNECT_RESPONSE, init_qp_attr, establish", qps_of_the_program },
-	{ "A.8 init_qp_attr knows INIT before connecting", attributes_by_state },
-	{ "A.8 endpoints without a channel connect, accept, disconnect", endpoints },
-	{ "A.8 refused connect without a channel: ECONNREFUSED", refusal_of_a_synchronous_connect },
+	{ "parameters of connect and accept appear where they belong", parameters_are_mapped },
+	{ "no parameters: retry 7, rnr 7, what the device can do", defaults_without_parameters },
+	{ "depths above the device's: EINVAL", parameters_are_limited },
+	{ "create_qp makes CQs and channels; a second QP: EINVAL", id_makes_what_is_missing },
+	{ "QPs of the program: CONNECT_RESPONSE, init_qp_attr, establish", qps_of_the_program },
+	{ "init_qp_attr knows INIT before connecting", attributes_by_state },
+	{ "endpoints without a channel connect, accept, disconnect", endpoints },
+	{ "refused connect without a channel: ECONNREFUSED", refusal_of_a_synchronous_connect },
 };
 
 CONFORM_MAIN("conform_cm_qp", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* rdma_cm for datagrams: a port is resolved to a queue pair, and that is all of it. */
+/* rdma_cm for datagrams: it resolves a port to a queue pair and does nothing else. */
 #include <netinet/in.h>
 #include "test/conform/con.h"
 
@@ -57,7 +57,7 @@ static void resolves(void)
 	con_close(&con);
 }
 
-/* With what the event says, a datagram arrives. */
+/* A datagram arrives at the address that the event contains. */
 static void resolved_is_reached(void)
 {
 	struct rdma_conn_param param = con_param(NULL, 0);
@@ -123,7 +123,7 @@ static void rejected(void)
 	con_close(&con);
 }
 
-static void nobody_listens(void)
+static void no_listener(void)
 {
 	struct rdma_conn_param param = con_param(NULL, 0);
 	uint16_t port;
@@ -172,7 +172,7 @@ static void nothing_to_disconnect(void)
 	struct con con;
 
 	if (device_is_rxe) {
-		skip("rdma_disconnect says otherwise there");
+		skip("rdma_disconnect succeeds on this device");
 		return;
 	}
 	if (!udp_open(&con))
@@ -208,13 +208,13 @@ static void attributes_for_the_own_queue_pair(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.11 a port is resolved to queue pair, Q_Key and address", resolves },
-	{ "B.11 what was resolved is reached", resolved_is_reached },
-	{ "B.11 rejected: UNREACHABLE with status 2 and the data", rejected },
-	{ "B.11 nobody listens: UNREACHABLE with status 1", nobody_listens },
-	{ "B.11 private data: 180 bytes there, 136 back", data_is_too_long },
-	{ "B.11 there is nothing to disconnect", nothing_to_disconnect },
-	{ "B.11 attributes for a queue pair of the program", attributes_for_the_own_queue_pair },
+	{ "a port is resolved to queue pair, Q_Key and address", resolves },
+	{ "what was resolved is reached", resolved_is_reached },
+	{ "rejected: UNREACHABLE with status 2 and the data", rejected },
+	{ "no listener: UNREACHABLE with status 1", no_listener },
+	{ "private data: 180 bytes there, 136 back", data_is_too_long },
+	{ "there is nothing to disconnect", nothing_to_disconnect },
+	{ "attributes for a queue pair of the program", attributes_for_the_own_queue_pair },
 };
 
 CONFORM_MAIN("conform_cm_ud", tests)

@@ -114,7 +114,7 @@ static void resize_keeps_the_contents(void)
 	pair_close(&pair);
 }
 
-/* One more receive completion stands in b's queue when this returns true. */
+/* Returns true when b's queue has one more receive completion. */
 static bool receive_and_leave(struct pair *pair, uint64_t wr_id)
 {
 	struct ibv_cq *cq;
@@ -146,7 +146,7 @@ static void resize_below_the_contents(void)
 	pair_close(&pair);
 }
 
-/* CQ_ERR once for the queue and QP_FATAL once for the QP, in any order. */
+/* CQ_ERR comes once for the queue and QP_FATAL once for the QP, in any order. */
 static bool overflow_is_reported(struct ibv_cq *cq, struct ibv_qp *qp)
 {
 	struct ibv_async_event event;
@@ -174,7 +174,7 @@ static void send_side_overflow(void)
 	CU_ASSERT_TRUE_FATAL(size < 100);
 	fill(&pair, size + 1);
 	CU_ASSERT_TRUE(overflow_is_reported(pair.a.scq, pair.a.qp));
-	/* kernel software RoCE loses completions and goes on */
+	/* the kernel's software RoCE loses completions and continues */
 	CU_ASSERT_TRUE(device_is_rxe || reaches(pair.a.qp, IBV_QPS_ERR));
 	n = ibv_poll_cq(pair.a.scq, (int)COUNT(wc), wc);
 	CU_ASSERT_TRUE(n <= size);
@@ -185,7 +185,7 @@ static void send_side_overflow(void)
 	pair_close(&pair);
 }
 
-/* Messages that were accepted but not yet polled by the program count as well. */
+/* Messages that were accepted but not yet polled count as well. */
 static void receive_side_overflow(void)
 {
 	struct ibv_wc wc[256];
@@ -233,25 +233,25 @@ static void completions_of_a_destroyed_qp(void)
 	CU_ASSERT_TRUE(fill(&pair, 5));
 	CU_ASSERT_EQUAL(ibv_destroy_qp(pair.a.qp), 0);
 	pair.a.qp = NULL;
-	/* the kernel keeps them, hardware drops them; neither gives more than there were */
+	/* the kernel keeps them and hardware drops them; neither returns more than there were */
 	CU_ASSERT_TRUE(ibv_poll_cq(pair.a.scq, 16, wc) <= 5);
 	CU_ASSERT_EQUAL(ibv_poll_cq(pair.a.scq, 16, wc), 0);
 	pair_close(&pair);
 }
 
 static const struct unit_test tests[] = {
-	{ "B.1 create_cq with no, too many or negative entries, or a bad vector: EINVAL",
+	{ "create_cq with no, too many or negative entries, or a bad vector: EINVAL",
 	  creation_is_checked },
-	{ "B.1 at least the entries asked for; fields are set", size_is_granted },
-	{ "B.7 CQ or channel in use: EBUSY", used_cq_stays },
-	{ "B.2 poll gives at most what is asked, in order", poll_gives_at_most_what_is_asked },
-	{ "B.7 resize keeps the contents", resize_keeps_the_contents },
-	{ "B.7 resize below the contents: EINVAL", resize_below_the_contents },
-	{ "B.7 a full queue is not an overflow", full_is_not_overflow },
-	{ "B.7 overflow by sends: CQ_ERR once, QP_FATAL, QP to ERR, no more than it holds",
+	{ "at least the entries asked for; fields are set", size_is_granted },
+	{ "CQ or channel in use: EBUSY", used_cq_stays },
+	{ "poll gives at most what is asked, in order", poll_gives_at_most_what_is_asked },
+	{ "resize keeps the contents", resize_keeps_the_contents },
+	{ "resize below the contents: EINVAL", resize_below_the_contents },
+	{ "a full queue is not an overflow", full_is_not_overflow },
+	{ "overflow by sends: CQ_ERR once, QP_FATAL, QP to ERR, no more than it holds",
 	  send_side_overflow },
-	{ "B.7 overflow by receives that nobody polled", receive_side_overflow },
-	{ "B.2 completions of a destroyed QP: all or none", completions_of_a_destroyed_qp },
+	{ "overflow by receives that were not polled", receive_side_overflow },
+	{ "completions of a destroyed QP: all or none", completions_of_a_destroyed_qp },
 };
 
 CONFORM_MAIN("conform_cq", tests)

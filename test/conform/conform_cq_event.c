@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include "test/conform/conform.h"
 
-/* The next event of the channel is this queue's; it is acknowledged. */
+/* Returns true if the next event of the channel is of this queue; acknowledges it. */
 static bool event_comes(struct side *side)
 {
 	struct ibv_cq *cq = NULL;
@@ -25,7 +25,10 @@ static bool no_event(struct side *side)
 	return !readable(side->channel->fd, SILENCE);
 }
 
-/* One message from a to b; true when the send has completed. b's completion stays in its queue. */
+/*
+ * Sends one message from a to b; returns true when the send has completed. b's completion stays in
+ * its queue.
+ */
 static bool message(struct pair *pair, int flags)
 {
 	return !post_recv(&pair->b, 1, 0, 8) &&
@@ -77,7 +80,10 @@ static void armed_behind_a_completion(void)
 	CU_ASSERT_TRUE(message(&pair, 0));
 	CU_ASSERT_TRUE(event_comes(&pair.b));
 	CU_ASSERT_EQUAL(ibv_req_notify_cq(pair.b.rcq, 0), 0);
-	/* IBTA allows an event for what is there already; the next one must raise it anyway */
+	/*
+	 * IBTA allows an event for a completion that is there already; the next completion must
+	 * raise one in any case
+	 */
 	if (readable(pair.b.channel->fd, SILENCE))
 		CU_ASSERT_TRUE(event_comes(&pair.b) && !ibv_req_notify_cq(pair.b.rcq, 0));
 	CU_ASSERT_TRUE(message(&pair, 0));
@@ -282,21 +288,20 @@ static void events_of_a_destroyed_queue(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.7 not armed: no event", unarmed },
-	{ "B.7 armed once: one event", one_shot },
-	{ "B.7 armed with completions present: the next one raises an event",
+	{ "not armed: no event", unarmed },
+	{ "armed once: one event", one_shot },
+	{ "armed with completions present: the next one raises an event",
 	  armed_behind_a_completion },
-	{ "B.7 armed for solicited: others raise none", solicited_only },
-	{ "B.2 a solicited WRITE_WITH_IMM raises an event", solicited_write_with_immediate },
-	{ "B.7 armed for any, then for solicited: stays any", any_stays_any },
-	{ "B.7 armed for solicited, then for any: becomes any", solicited_becomes_any },
-	{ "B.2 a flushed receive counts as solicited", errors_are_solicited },
-	{ "B.7 two rounds without reading the channel: two events", two_rounds_two_events },
-	{ "A.7 an empty non-blocking channel: EAGAIN", channel_may_not_block },
-	{ "A.7 an event names its queue of several", channel_serves_two_queues },
-	{ "A.7 destroy_cq waits until its events are acknowledged",
-	  destroy_waits_for_acknowledgement },
-	{ "A.7 unread events of a destroyed queue are gone", events_of_a_destroyed_queue },
+	{ "armed for solicited: others raise none", solicited_only },
+	{ "a solicited WRITE_WITH_IMM raises an event", solicited_write_with_immediate },
+	{ "armed for any, then for solicited: stays any", any_stays_any },
+	{ "armed for solicited, then for any: becomes any", solicited_becomes_any },
+	{ "a flushed receive counts as solicited", errors_are_solicited },
+	{ "two rounds without reading the channel: two events", two_rounds_two_events },
+	{ "an empty non-blocking channel: EAGAIN", channel_may_not_block },
+	{ "an event names its queue of several", channel_serves_two_queues },
+	{ "destroy_cq waits until its events are acknowledged", destroy_waits_for_acknowledgement },
+	{ "unread events of a destroyed queue are gone", events_of_a_destroyed_queue },
 };
 
 CONFORM_MAIN("conform_cq_event", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Where the kernel lets nobody reach into a process, data arrive all the same. */
+/* Data arrive even where the kernel denies access to the memory of other processes. */
 #include <stdio.h>
 #include "test/conform/remote.h"
 #include "test/unit/denied.h"
@@ -36,7 +36,7 @@ static void writes_reads_and_atomics(void)
 	side_close(&here);
 }
 
-/* A receive that waits for a copy to begin is taken once, however often its turn comes. */
+/* A receive that waits for the start of a copy is taken once, even if it is tried often. */
 static void shared_receives_are_used_once(void)
 {
 	const uint32_t length = 60000;
@@ -109,14 +109,14 @@ static void within_one_process(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C.6 D7 denied: messages, both ways", messages_both_ways },
-	{ "C.6 D7 denied: writes, reads, atomics", writes_reads_and_atomics },
-	{ "C.6 D7 denied: a shared receive is used once", shared_receives_are_used_once },
-	{ "C.6 D7 denied: memory is gone", memory_that_is_gone },
-	{ "C.6 D7 denied: within one process", within_one_process },
+	{ "denied: messages, both ways", messages_both_ways },
+	{ "denied: writes, reads, atomics", writes_reads_and_atomics },
+	{ "denied: a shared receive is used once", shared_receives_are_used_once },
+	{ "denied: memory is gone", memory_that_is_gone },
+	{ "denied: within one process", within_one_process },
 };
 
-/* The peer is executed, and keeps the filter. */
+/* The peer runs by exec and keeps the filter. */
 int main(int argc, char **argv)
 {
 	remote_main(argc, argv);

@@ -5,7 +5,7 @@
 
 #undef ibv_reg_mr /* the function itself: the access flags here are not constants */
 
-/* What the responder has to show for it. */
+/* The effect that a bad request has on the responder. */
 enum blame {
 	BLAME_NONE,    /* unaffected, stays in RTS */
 	BLAME_ACCESS,  /* ERR, receives flushed, QP_ACCESS_ERR */
@@ -23,13 +23,16 @@ static void expect_responder(struct pair *pair, enum blame blame)
 	CU_ASSERT_TRUE(reaches(pair->b.qp, IBV_QPS_ERR));
 	CU_ASSERT_TRUE(completes(pair->b.rcq, 50, IBV_WC_WR_FLUSH_ERR, NULL));
 	CU_ASSERT_TRUE(completes(pair->b.rcq, 51, IBV_WC_WR_FLUSH_ERR, NULL));
-	/* kernel software RoCE raises none */
+	/* the kernel's software RoCE raises no event */
 	CU_ASSERT_TRUE(device_is_rxe || async_is(blame == BLAME_ACCESS ? IBV_EVENT_QP_ACCESS_ERR
 								       : IBV_EVENT_QP_REQ_ERR,
 						 pair->b.qp));
 }
 
-/* Two receives at b, the bad request unsignaled at a, two writes behind it; judges everything. */
+/*
+ * Posts two receives at b, and at a the unsignaled bad request with two writes behind it; checks
+ * all results.
+ */
 static void expect_failure(struct pair *pair, struct ibv_send_wr *wr, enum ibv_wc_status status,
 			   enum ibv_wc_status rxe, enum blame blame)
 {
@@ -47,7 +50,7 @@ static void expect_failure(struct pair *pair, struct ibv_send_wr *wr, enum ibv_w
 	expect_responder(pair, blame);
 }
 
-/* A request of eight bytes between the starts of the buffers. */
+/* Prepares a request of eight bytes between the starts of the buffers. */
 struct request {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -153,7 +156,7 @@ static void other_domain(void)
 		return;
 	request_make(&r, &pair, IBV_WR_RDMA_WRITE);
 	r.wr.wr.rdma.remote_addr = (uintptr_t)pair.a.buffer + 64;
-	r.wr.wr.rdma.rkey = pair.a.mr->rkey; /* of a's PD, not of b's */
+	r.wr.wr.rdma.rkey = pair.a.mr->rkey; /* of a's PD instead of b's */
 	expect_failure(&pair, &r.wr, IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR, BLAME_ACCESS);
 	pair_close(&pair);
 }
@@ -277,13 +280,13 @@ static void read_into_read_only(void)
 	pair_close(&pair);
 }
 
-/* A good send meets a bad receive, behind which stands a good one. */
+/* A valid send consumes an invalid receive, which is followed by a valid one. */
 static void expect_bad_receive(struct pair *pair, struct ibv_sge *sge, uint32_t length,
 			       enum ibv_wc_status sender, enum ibv_wc_status receiver)
 {
 	struct ibv_recv_wr wr = { .wr_id = 50, .sg_list = sge, .num_sge = 1 }, *bad;
 
-	/* after a good one, for the first of a connection may go another way */
+	/* a good message first, because the first of a connection may take another path */
 	CU_ASSERT_EQUAL(post_recv(&pair->b, 49, 64, 64), 0);
 	CU_ASSERT_EQUAL(post_send(&pair->a, 9, 0, 8, IBV_SEND_SIGNALED), 0);
 	CU_ASSERT_TRUE(completes(pair->a.scq, 9, IBV_WC_SUCCESS, NULL));
@@ -349,7 +352,7 @@ static void receive_buffer_is_invalid(void)
 #define PAGES 5
 #define PAGE  4096
 
-/* A region of its own whose pages are then taken away. */
+/* Registers a mapping whose pages are unmapped later. */
 static struct ibv_mr *mapped_region(struct ibv_pd *pd)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -401,7 +404,7 @@ static void target_is_unmapped(void)
 		r.wr.send_flags = IBV_SEND_SIGNALED;
 		CU_ASSERT_EQUAL(ibv_post_send(pair.a.qp, &r.wr, &bad), 0);
 		CU_ASSERT_TRUE(poll_one(pair.a.scq, &wc));
-		/* where pages are pinned they take it */
+		/* pinned pages accept the data */
 		CU_ASSERT_TRUE(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_REM_OP_ERR);
 		if (wc.status == IBV_WC_REM_OP_ERR) {
 			CU_ASSERT_TRUE(async_is(IBV_EVENT_QP_FATAL, pair.b.qp));
@@ -445,28 +448,26 @@ static void source_is_unmapped(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.5 unknown rkey: REM_ACCESS_ERR, both QPs to ERR", unknown_rkey },
-	{ "B.5 out of bounds: REM_ACCESS_ERR, both QPs to ERR", out_of_bounds },
-	{ "B.5 remote address wraps around: REM_ACCESS_ERR", address_wraps },
-	{ "B.5 region lacks the permission: REM_ACCESS_ERR", missing_permission },
-	{ "B.5 region of another PD: REM_ACCESS_ERR", other_domain },
-	{ "B.5 the QP forbids the operation: REM_INV_REQ_ERR, both QPs to ERR", qp_forbids_it },
-	{ "B.5 read with max_dest_rd_atomic 0 there: REM_INV_REQ_ERR", no_responder_resources },
-	{ "B.5 misaligned atomic: REM_INV_REQ_ERR", misaligned_atomic },
-	{ "B.5 read with max_rd_atomic 0 here: LOC_QP_OP_ERR, peer unaffected",
-	  no_initiator_depth },
-	{ "B.5 invalid source (rxe: LOC_QP_OP_ERR): LOC_PROT_ERR, peer unaffected",
-	  source_is_invalid },
-	{ "B.5 source of another PD: LOC_PROT_ERR, peer unaffected", source_of_another_domain },
-	{ "B.5 read into memory without LOCAL_WRITE: LOC_PROT_ERR, peer unaffected",
+	{ "unknown rkey: REM_ACCESS_ERR, both QPs to ERR", unknown_rkey },
+	{ "out of bounds: REM_ACCESS_ERR, both QPs to ERR", out_of_bounds },
+	{ "remote address wraps around: REM_ACCESS_ERR", address_wraps },
+	{ "region lacks the permission: REM_ACCESS_ERR", missing_permission },
+	{ "region of another PD: REM_ACCESS_ERR", other_domain },
+	{ "the QP forbids the operation: REM_INV_REQ_ERR, both QPs to ERR", qp_forbids_it },
+	{ "read with max_dest_rd_atomic 0 there: REM_INV_REQ_ERR", no_responder_resources },
+	{ "misaligned atomic: REM_INV_REQ_ERR", misaligned_atomic },
+	{ "read with max_rd_atomic 0 here: LOC_QP_OP_ERR, peer unaffected", no_initiator_depth },
+	{ "invalid source (rxe: LOC_QP_OP_ERR): LOC_PROT_ERR, peer unaffected", source_is_invalid },
+	{ "source of another PD: LOC_PROT_ERR, peer unaffected", source_of_another_domain },
+	{ "read into memory without LOCAL_WRITE: LOC_PROT_ERR, peer unaffected",
 	  read_into_read_only },
-	{ "B.5 message longer than the receive (rxe: 11 and 2): REM_INV_REQ_ERR and LOC_LEN_ERR",
+	{ "message longer than the receive (rxe: 11 and 2): REM_INV_REQ_ERR and LOC_LEN_ERR",
 	  message_too_long },
-	{ "B.5 invalid receive buffer (rxe: 11 and 2): REM_OP_ERR and LOC_PROT_ERR",
+	{ "invalid receive buffer (rxe: 11 and 2): REM_OP_ERR and LOC_PROT_ERR",
 	  receive_buffer_is_invalid },
-	{ "B.5 registered, then unmapped there: pinned pages take it, or REM_OP_ERR, QP_FATAL",
+	{ "registered, then unmapped there: pinned pages take it, or REM_OP_ERR, QP_FATAL",
 	  target_is_unmapped },
-	{ "B.5 registered, then unmapped here: pinned pages give it, or LOC_PROT_ERR",
+	{ "registered, then unmapped here: pinned pages give it, or LOC_PROT_ERR",
 	  source_is_unmapped },
 };
 

@@ -9,7 +9,7 @@
 
 /* ---- completion queues ---- */
 
-/* b's receives go through an extended queue; `wc_flags` of the device's choice. */
+/* Replaces b's receive CQ by an extended one with `wc_flags`, which the device must support. */
 static bool open_polled(struct pair *pair, struct ibv_cq_ex **cq, uint64_t wc_flags)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 64, .cq_context = cq, .wc_flags = wc_flags };
@@ -102,14 +102,14 @@ static void poll_walks_through_completions(void)
 		CU_ASSERT_EQUAL(ibv_next_poll(cq), i < 2 ? 0 : ENOENT);
 	}
 	ibv_end_poll(cq);
-	/* rdma-core's rxe gives the last one again */
+	/* rdma-core's provider for rxe returns the last completion again */
 	CU_ASSERT_TRUE(device_is_rxe || ibv_start_poll(cq, &attr) == ENOENT);
 	close_polled(&pair, cq);
 }
 
 /* ---- work requests ---- */
 
-/* a's QP is replaced by one that takes ibv_wr_*. */
+/* Replaces a's QP by one that has ibv_wr_*. */
 static struct ibv_qp_ex *open_posted(struct pair *pair)
 {
 	struct ibv_qp_init_attr_ex init;
@@ -305,7 +305,7 @@ static void failed_batch(void)
 	pair.a.buffer[0] = 1;
 	CU_ASSERT_EQUAL(ibv_query_qp(pair.a.qp, &attr, IBV_QP_CAP, &init), 0);
 	ibv_wr_start(qp);
-	for (i = 0; i <= 4 * init.cap.max_send_wr; i++) /* a device may have more than it says */
+	for (i = 0; i <= 4 * init.cap.max_send_wr; i++) /* a device may grant more */
 		write_one(qp, &pair, i);
 	error = ibv_wr_complete(qp);
 	CU_ASSERT_TRUE(error == ENOMEM || (device_is_rxe && error == ENOSPC));
@@ -319,14 +319,14 @@ static void failed_batch(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "A.5 an extended CQ is polled as any other", extended_queue_is_a_queue },
-	{ "A.5 start_poll, next_poll, end_poll walk through completions",
+	{ "an extended CQ is polled as any other", extended_queue_is_a_queue },
+	{ "start_poll, next_poll, end_poll walk through completions",
 	  poll_walks_through_completions },
-	{ "A.5 ibv_wr_*: a batch is executed in order", batch_is_executed },
-	{ "A.5 ibv_wr_*: SGE lists, inline data, inline lists", data_from_lists_and_inline },
-	{ "A.5 ibv_wr_*: atomics", atomics },
-	{ "A.5 ibv_wr_abort: nothing of the batch is executed", aborted_batch },
-	{ "A.5 ibv_wr_complete with more than the queue holds: ENOMEM, nothing is executed",
+	{ "ibv_wr_*: a batch is executed in order", batch_is_executed },
+	{ "ibv_wr_*: SGE lists, inline data, inline lists", data_from_lists_and_inline },
+	{ "ibv_wr_*: atomics", atomics },
+	{ "ibv_wr_abort: nothing of the batch is executed", aborted_batch },
+	{ "ibv_wr_complete with more than the queue holds: ENOMEM, nothing is executed",
 	  failed_batch },
 };
 

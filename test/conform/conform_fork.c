@@ -11,7 +11,7 @@ static bool ends_well(pid_t child)
 	return waitpid(child, &status, 0) == child && !status;
 }
 
-/* Lives until the other end of the pipe is closed. */
+/* The child lives until the other end of the pipe is closed. */
 static pid_t fork_waiting(int *keep)
 {
 	int ends[2];
@@ -90,7 +90,7 @@ static void writes_reach_the_parent_alone(void)
 	pair_close(&pair);
 }
 
-/* In the child: a context of its own and a connection within. */
+/* Opens a context in the child and makes a connection within it. */
 static bool works_anew(struct ibv_device *which)
 {
 	struct ibv_context *inherited = device;
@@ -133,9 +133,9 @@ static void child_may_open_its_own(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.13 the parent goes on, with a child alive and after its end", parent_goes_on },
-	{ "B.13 after a fork what arrives is the parent's", writes_reach_the_parent_alone },
-	{ "B.13 a child may open the device for itself", child_may_open_its_own },
+	{ "the parent goes on, with a child alive and after its end", parent_goes_on },
+	{ "after a fork messages still reach the parent", writes_reach_the_parent_alone },
+	{ "a child may open the device for itself", child_may_open_its_own },
 };
 
 CONFORM_MAIN("conform_fork", tests)

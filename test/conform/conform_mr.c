@@ -84,7 +84,7 @@ static void inaccessible_memory(void)
 {
 	if (!set_up(PROT_NONE))
 		return;
-	/* the kernel pins for reading whatever the protection */
+	/* the kernel pins for reading, whatever the protection */
 	CU_ASSERT_TRUE(device_is_rxe || refused(page_size, 0, EFAULT));
 	CU_ASSERT_TRUE(refused(page_size, IBV_ACCESS_LOCAL_WRITE, EFAULT));
 	tear_down();
@@ -127,7 +127,7 @@ static void fields_and_keys(void)
 	tear_down();
 }
 
-/* A key that was given back must not work for the next region, however soon that comes. */
+/* The key of a deregistered region must not be valid for the next region. */
 static void keys_are_not_reused_at_once(void)
 {
 	uint32_t last = 0;
@@ -143,7 +143,7 @@ static void keys_are_not_reused_at_once(void)
 		last = mr->rkey;
 		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 	}
-	/* kernel software RoCE gives the number back at once */
+	/* the kernel's software RoCE uses the number again at once */
 	CU_ASSERT_TRUE(!repeated || device_is_rxe);
 	tear_down();
 }
@@ -209,7 +209,7 @@ static void deregistered_region_is_gone(void)
 	pair_close(&pair);
 }
 
-/* Whether the device has ibv_rereg_mr; kernel software RoCE of 6.1 has not. */
+/* Returns whether the device has ibv_rereg_mr; the kernel's software RoCE of 6.1 does not. */
 static bool reregisters(void)
 {
 	struct ibv_mr *mr;
@@ -230,7 +230,7 @@ static bool reregisters(void)
 	return !result;
 }
 
-/* Refused for `error` with `result`, and the region is what it was. */
+/* The call is refused for `error` with `result`, and the region is unchanged. */
 static bool rereg_refused(struct ibv_mr *mr, int flags, size_t length, int access, int result,
 			  int error)
 {
@@ -342,7 +342,7 @@ static void rereg_changes_pd(void)
 	pair_close(&pair);
 }
 
-/* B.5 goes by what the region is when the message comes, whatever it was when the receive was posted. */
+/* The region is judged when the message comes, not when the receive was posted. */
 static void rereg_meets_receives(uint32_t srq_wr)
 {
 	struct ibv_pd *other;
@@ -382,7 +382,7 @@ static void rereg_meets_shared_receives(void)
 	rereg_meets_receives(8);
 }
 
-/* Where pages are pinned an ordinary user needs the right; the software device pins none. */
+/* A device that pins pages needs the right to lock memory; the software device pins none. */
 static void nothing_is_pinned(void)
 {
 	struct rlimit before, none;
@@ -418,26 +418,25 @@ static void advice_is_taken_or_not_supported(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.9 REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE: EINVAL",
-	  remote_write_needs_local },
-	{ "B.9 unmapped range: EFAULT", memory_must_be_there },
-	{ "B.9 read-only memory: EFAULT with LOCAL_WRITE, fine without", read_only_memory },
-	{ "B.9 memory that nobody may read: EFAULT", inaccessible_memory },
-	{ "B.9 length 0: EINVAL", empty_region },
-	{ "A.6 optional access bits are ignored", optional_access_is_ignored },
-	{ "B.9 fields are set; the upper 24 bits of keys identify", fields_and_keys },
-	{ "B.9 a key does not come back at once", keys_are_not_reused_at_once },
-	{ "B.9 a region with a base address of its own is reached through that only",
+	{ "REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE: EINVAL", remote_write_needs_local },
+	{ "unmapped range: EFAULT", memory_must_be_there },
+	{ "read-only memory: EFAULT with LOCAL_WRITE, fine without", read_only_memory },
+	{ "memory without read permission: EFAULT", inaccessible_memory },
+	{ "length 0: EINVAL", empty_region },
+	{ "optional access bits are ignored", optional_access_is_ignored },
+	{ "fields are set; the upper 24 bits of keys identify", fields_and_keys },
+	{ "a key is not used again at once", keys_are_not_reused_at_once },
+	{ "a region with a base address of its own is reached through that address only",
 	  other_base_address },
-	{ "B.9 after dereg nothing reaches the memory", deregistered_region_is_gone },
-	{ "B.9 rereg: what is refused changes nothing", rereg_is_checked },
-	{ "B.9 rereg: other access", rereg_changes_access },
-	{ "B.9 rereg: other memory", rereg_changes_translation },
-	{ "B.9 rereg: other PD", rereg_changes_pd },
-	{ "B.5 ibv_rereg_mr counts for receives posted before", rereg_meets_posted_receives },
-	{ "B.5 ibv_rereg_mr counts for receives shared before", rereg_meets_shared_receives },
-	{ "B.9 registering needs no RLIMIT_MEMLOCK", nothing_is_pinned },
-	{ "A.5 advise_mr works or says EOPNOTSUPP", advice_is_taken_or_not_supported },
+	{ "after dereg nothing reaches the memory", deregistered_region_is_gone },
+	{ "rereg: what is refused changes nothing", rereg_is_checked },
+	{ "rereg: other access", rereg_changes_access },
+	{ "rereg: other memory", rereg_changes_translation },
+	{ "rereg: other PD", rereg_changes_pd },
+	{ "ibv_rereg_mr applies to receives posted before", rereg_meets_posted_receives },
+	{ "ibv_rereg_mr applies to receives posted before to an SRQ", rereg_meets_shared_receives },
+	{ "registering needs no RLIMIT_MEMLOCK", nothing_is_pinned },
+	{ "advise_mr works or says EOPNOTSUPP", advice_is_taken_or_not_supported },
 };
 
 CONFORM_MAIN("conform_mr", tests)

@@ -35,7 +35,7 @@ static void receive_in_each_state(void)
 	if (!open_alone())
 		return;
 	CU_ASSERT_EQUAL(recv_with_bad(&bad, &wr), EINVAL);
-	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* that leaves it alone */
+	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* rxe does not set it */
 	CU_ASSERT_EQUAL(make_init(side.qp, 0), 0);
 	CU_ASSERT_EQUAL(recv_with_bad(&bad, &wr), 0);
 	CU_ASSERT_EQUAL(make_rtr(side.qp, side.qp->qp_num, NULL), 0);
@@ -54,7 +54,7 @@ static void send_in_each_state(void)
 	if (!open_alone())
 		return;
 	CU_ASSERT_EQUAL(send_with_bad(&bad, &wr), EINVAL);
-	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* that leaves it alone */
+	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* rxe does not set it */
 	CU_ASSERT_EQUAL(make_init(side.qp, 0), 0);
 	CU_ASSERT_EQUAL(send_with_bad(&bad, &wr), EINVAL);
 	CU_ASSERT_TRUE(bad == &wr || device_is_rxe);
@@ -74,7 +74,7 @@ static void posted_in_error_is_flushed(void)
 	CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, 8, 0), 0);
 	CU_ASSERT_EQUAL(post_recv(&pair.a, 2, 0, 8), 0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_WR_FLUSH_ERR, NULL));
-	/* kernel software RoCE forgets it */
+	/* the kernel's software RoCE drops the request */
 	CU_ASSERT_TRUE(device_is_rxe || completes(pair.a.rcq, 2, IBV_WC_WR_FLUSH_ERR, NULL));
 	pair_close(&pair);
 }
@@ -137,7 +137,7 @@ static void receive_queue_fills(void)
 	for (i = 0; i < room; i++)
 		CU_ASSERT_EQUAL(post_recv(&pair.b, i, 0, 8), 0);
 	CU_ASSERT_EQUAL(post_recv(&pair.b, i, 0, 8), ENOMEM);
-	/* each completion that was polled makes room for one */
+	/* each polled completion makes room for one request */
 	for (i = 0; i < 3 * room; i++) {
 		CU_ASSERT_EQUAL_FATAL(post_send(&pair.a, 9, 0, 8, IBV_SEND_SIGNALED), 0);
 		CU_ASSERT_TRUE_FATAL(completes(pair.a.scq, 9, IBV_WC_SUCCESS, NULL));
@@ -163,7 +163,7 @@ static void send_queue_is_freed_by_polling(void)
 	room = granted(pair.a.qp, false);
 	for (i = 0; i < room; i++)
 		CU_ASSERT_EQUAL(write_nothing(&pair, i, i + 1 == room ? IBV_SEND_SIGNALED : 0), 0);
-	/* kernel software RoCE frees a slot when it has executed the request */
+	/* the kernel's software RoCE frees a slot when it has executed the request */
 	CU_ASSERT_TRUE(device_is_rxe || write_nothing(&pair, i, 0) == ENOMEM);
 	CU_ASSERT_TRUE(completes(pair.a.scq, room - 1, IBV_WC_SUCCESS, NULL));
 	for (i = 0; i < room; i++)
@@ -184,7 +184,7 @@ static void send_queue_fills_with_sends(void)
 	if (!pair_open(&pair, NULL))
 		return;
 	room = granted(pair.a.qp, false);
-	/* one alone: the first of a connection may go another way */
+	/* one message alone first, because the first of a connection may take another path */
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 0, 0, 8), 0);
 	CU_ASSERT_EQUAL(post_send(&pair.a, 0, 0, 8, IBV_SEND_SIGNALED), 0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 0, IBV_WC_SUCCESS, NULL));
@@ -193,7 +193,7 @@ static void send_queue_fills_with_sends(void)
 		CU_ASSERT_EQUAL(post_recv(&pair.b, i, 0, 8), 0);
 		CU_ASSERT_EQUAL(post_send(&pair.a, i, 0, 8, IBV_SEND_SIGNALED), 0);
 	}
-	/* a receive is there, so it is not that which is missing */
+	/* the first receive was used, so the send cannot fail for want of a receive */
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 1, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_EQUAL(post_recv(&pair.b, i, 0, 8), 0);
 	CU_ASSERT_TRUE(device_is_rxe || post_send(&pair.a, i, 0, 8, IBV_SEND_SIGNALED) == ENOMEM);
@@ -259,7 +259,7 @@ static void unknown_opcode(void)
 	wr.opcode = (enum ibv_wr_opcode)99;
 	CU_ASSERT_EQUAL(ibv_post_send(pair.a.qp, &wr, &bad), EINVAL);
 	CU_ASSERT_PTR_EQUAL(bad, &wr);
-	wr.opcode = IBV_WR_TSO; /* of datagrams */
+	wr.opcode = IBV_WR_TSO; /* for datagrams only */
 	CU_ASSERT_EQUAL(ibv_post_send(pair.a.qp, &wr, &bad), EINVAL);
 	CU_ASSERT_EQUAL(state_of(pair.a.qp), IBV_QPS_RTS);
 	pair_close(&pair);
@@ -333,7 +333,7 @@ static void inline_buffer_is_free_at_once(void)
 	if (!pair_open(&pair, &(struct pair_options){ .inline_size = 32 }))
 		return;
 	from = pair.a;
-	from.mr = &no_key; /* not looked at */
+	from.mr = &no_key; /* the key of inline data is not checked */
 	for (i = 0; i < COUNT(opcodes); i++) {
 		memset(pair.b.buffer, 0, 32);
 		memset(pair.a.buffer, 0x21 + (int)i, 32);
@@ -375,24 +375,24 @@ static void nothing_needs_no_memory(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.1 post_recv: EINVAL in RESET, taken from INIT on", receive_in_each_state },
-	{ "B.1 post_send: EINVAL in RESET, INIT, RTR", send_in_each_state },
-	{ "B.1 posted in ERR: taken and flushed", posted_in_error_is_flushed },
-	{ "B.1 sends posted in SQD are held until RTS", drained_queue_holds_sends },
-	{ "B.1 sends held in SQD are flushed in ERR", held_sends_are_flushed },
-	{ "B.1 receive queue full: ENOMEM; polling makes room", receive_queue_fills },
-	{ "B.1 send queue full: ENOMEM; a slot is free when a completion at or after it was polled",
+	{ "post_recv: EINVAL in RESET, taken from INIT on", receive_in_each_state },
+	{ "post_send: EINVAL in RESET, INIT, RTR", send_in_each_state },
+	{ "posted in ERR: taken and flushed", posted_in_error_is_flushed },
+	{ "sends posted in SQD are held until RTS", drained_queue_holds_sends },
+	{ "sends held in SQD are flushed in ERR", held_sends_are_flushed },
+	{ "receive queue full: ENOMEM; polling makes room", receive_queue_fills },
+	{ "send queue full: ENOMEM; a slot is free when a completion at or after it was polled",
 	  send_queue_is_freed_by_polling },
-	{ "B.1 send queue full of sends: ENOMEM", send_queue_fills_with_sends },
-	{ "B.1 too many SGEs: EINVAL", too_many_elements },
-	{ "B.1 inline longer than granted: EINVAL", inline_longer_than_granted },
-	{ "B.1 unknown opcode or one of another service: EINVAL", unknown_opcode },
-	{ "B.1 error inside a list: those before it are posted, bad_wr names it",
+	{ "send queue full of sends: ENOMEM", send_queue_fills_with_sends },
+	{ "too many SGEs: EINVAL", too_many_elements },
+	{ "inline longer than granted: EINVAL", inline_longer_than_granted },
+	{ "unknown opcode or one of another service: EINVAL", unknown_opcode },
+	{ "error inside a list: those before it are posted, bad_wr names it",
 	  list_with_an_error_inside },
-	{ "B.1 a list is posted whole and in order", list_is_posted_whole },
-	{ "B.1 inline data is taken before return, its key is not looked at",
+	{ "a list is posted whole and in order", list_is_posted_whole },
+	{ "inline data is taken before return, its key is not looked at",
 	  inline_buffer_is_free_at_once },
-	{ "B.1 length 0 needs no memory", nothing_needs_no_memory },
+	{ "length 0 needs no memory", nothing_needs_no_memory },
 };
 
 CONFORM_MAIN("conform_post", tests)

@@ -86,8 +86,8 @@ static void add_from_everywhere(struct side *here, struct remote *peer, struct s
 	target.buffer = here->buffer;
 	target.mr = ibv_reg_mr(pair.b.pd, here->buffer, 4096, access);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(target.mr);
-	CU_ASSERT_TRUE(remote_add_start(peer, word, here->mr->rkey, ADDITIONS));
-	CU_ASSERT_TRUE(remote_add_start(other, word, again->rkey, ADDITIONS));
+	CU_ASSERT_TRUE(remote_add_start(peer, word, here->mr->rkey, 1, ADDITIONS));
+	CU_ASSERT_TRUE(remote_add_start(other, word, again->rkey, 1, ADDITIONS));
 	for (i = 0; i < ADDITIONS; i++) {
 		CU_ASSERT_EQUAL(post_atomic(&pair.a, IBV_WR_ATOMIC_FETCH_AND_ADD, i, 0, &target, 64,
 					    1, 0),
@@ -96,7 +96,10 @@ static void add_from_everywhere(struct side *here, struct remote *peer, struct s
 	}
 	CU_ASSERT_TRUE(remote_add_end(peer));
 	CU_ASSERT_TRUE(remote_add_end(other));
-	/* what orders this after the last addition went through the others, unseen by sanitizers */
+	/*
+	 * the order after the last addition passed through the other processes, which sanitizers do
+	 * not see
+	 */
 	CU_ASSERT_EQUAL(atomic_load((_Atomic(uint64_t) *)word), 3 * ADDITIONS);
 	CU_ASSERT_EQUAL(ibv_dereg_mr(again), 0);
 	CU_ASSERT_EQUAL(ibv_dereg_mr(target.mr), 0);
@@ -217,7 +220,7 @@ static void deregistered_there(void)
 	side_close(&here);
 }
 
-/* A device that pins memory uses the pages that were there; one that does not must say so. */
+/* A device that pins memory uses the old pages; one that does not must report an error. */
 static void memory_is_gone(void)
 {
 	struct ibv_wc wc = { 0 };
@@ -262,7 +265,7 @@ static void shared_queue_there(void)
 		CU_ASSERT_EQUAL(post_send(&here, i, 0, 8, IBV_SEND_SIGNALED), 0);
 		CU_ASSERT_TRUE(completes(here.scq, i, IBV_WC_SUCCESS, NULL));
 	}
-	/* no poll there has seen any of them */
+	/* the other process has not polled any of them */
 	CU_ASSERT_TRUE(remote_async_is(&peer, IBV_EVENT_SRQ_LIMIT_REACHED, true));
 	for (i = 0; i < 3; i++)
 		CU_ASSERT_TRUE(remote_completes_recv(&peer, i, IBV_WC_SUCCESS, NULL));
@@ -291,7 +294,10 @@ static int send_numbered(struct side *here, uint64_t n)
 	return post_send(here, n, at, numbered_length(n), IBV_SEND_SIGNALED);
 }
 
-/* What waits in an SRQ, has arrived and is on its way stays in order while the SRQ grows there. */
+/*
+ * Messages that wait in an SRQ, have arrived or are in flight keep their order while the peer's SRQ
+ * grows.
+ */
 static void srq_grows_there(void)
 {
 	struct side here;
@@ -349,7 +355,7 @@ static void remote_dies(void)
 	if (!remote_open(&peer, &here, &(struct pair_options){ .retry_cnt = 1 }))
 		return;
 	CU_ASSERT_EQUAL(post_recv(&here, 1, 0, 8), 0);
-	CU_ASSERT_EQUAL(post_send(&here, 2, 0, 8, 0), 0); /* waits for a receive, for ever */
+	CU_ASSERT_EQUAL(post_send(&here, 2, 0, 8, 0), 0); /* waits for a receive forever */
 	CU_ASSERT_TRUE(stays_empty(here.scq));
 	remote_kill(&peer);
 	CU_ASSERT_TRUE(completes(here.scq, 2, IBV_WC_RETRY_EXC_ERR, NULL));
@@ -396,25 +402,24 @@ static void others_live_on(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.2 two processes: messages of each size", sizes_there },
-	{ "B.2 two processes: messages of each size, the other way", sizes_back },
-	{ "B.2 two processes: sends complete while the receiver does nothing",
-	  remote_does_nothing },
-	{ "B.3 two processes: writes and reads of each size", sizes_written_and_read },
-	{ "B.8 atomics from several processes on one word", atomics_from_everywhere },
-	{ "B.7 two processes: a sleeper is woken", remote_is_woken },
-	{ "B.4 two processes: a send waits for its receive", receiver_is_late },
-	{ "B.5 two processes: unknown rkey", access_is_refused },
-	{ "B.5 two processes: message too long", message_is_too_long },
-	{ "B.9 two processes: nothing reaches deregistered memory", deregistered_there },
-	{ "B.5 two processes: memory is gone: pinned pages take it, or REM_OP_ERR, QP_FATAL",
+	{ "two processes: messages of each size", sizes_there },
+	{ "two processes: messages of each size, the other way", sizes_back },
+	{ "two processes: sends complete while the receiver does nothing", remote_does_nothing },
+	{ "two processes: writes and reads of each size", sizes_written_and_read },
+	{ "atomics from several processes on one word", atomics_from_everywhere },
+	{ "two processes: a sleeper is woken", remote_is_woken },
+	{ "two processes: a send waits for its receive", receiver_is_late },
+	{ "two processes: unknown rkey", access_is_refused },
+	{ "two processes: message too long", message_is_too_long },
+	{ "two processes: nothing reaches deregistered memory", deregistered_there },
+	{ "two processes: memory is gone: pinned pages take it, or REM_OP_ERR, QP_FATAL",
 	  memory_is_gone },
-	{ "B.6 two processes: SRQ, limit, last WQE", shared_queue_there },
-	{ "B.6 two processes: SRQ resized between messages", srq_grows_there },
-	{ "B.4 two processes: QP destroyed", destroyed_there },
-	{ "B.14 the peer is killed: what waits ends with RETRY_EXC_ERR", remote_dies },
-	{ "B.4 an idle QP does not notice a dead peer, the next request does", idle_peer_dies },
-	{ "B.14 a killed process disturbs no other", others_live_on },
+	{ "two processes: SRQ, limit, last WQE", shared_queue_there },
+	{ "two processes: SRQ resized between messages", srq_grows_there },
+	{ "two processes: QP destroyed", destroyed_there },
+	{ "the peer is killed: what waits ends with RETRY_EXC_ERR", remote_dies },
+	{ "an idle QP does not notice a dead peer, the next request does", idle_peer_dies },
+	{ "a killed process disturbs no other", others_live_on },
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Queue pairs as objects: creation, capabilities, what a query says, what leaving a state does. */
+/* Queue pairs as objects: creation, capabilities, query results, and the effects of leaving a state. */
 #include "test/conform/conform.h"
 
 static struct ibv_qp_init_attr plain(const struct side *side)
@@ -107,7 +107,7 @@ static void query_says_what_was_set(void)
 		return;
 	CU_ASSERT_EQUAL(ibv_query_qp(pair.a.qp, &attr, (IBV_QP_DEST_QPN << 1) - 1, &init), 0);
 	CU_ASSERT_EQUAL(attr.qp_state, IBV_QPS_RTS);
-	CU_ASSERT_TRUE(attr.cur_qp_state == IBV_QPS_RTS || device_is_rxe); /* that leaves it out */
+	CU_ASSERT_TRUE(attr.cur_qp_state == IBV_QPS_RTS || device_is_rxe); /* rxe leaves it out */
 	CU_ASSERT_EQUAL(attr.timeout, 11);
 	CU_ASSERT_EQUAL(attr.retry_cnt, 3);
 	CU_ASSERT_EQUAL(attr.rnr_retry, 5);
@@ -164,7 +164,7 @@ static void filled_receives_survive_an_error(void)
 	pair_close(&pair);
 }
 
-/* Comes back to RTS through RESET and has forgotten everything. */
+/* Moves the QP through RESET to RTS; it has dropped all requests. */
 static void reset_forgets(void)
 {
 	struct pair pair;
@@ -198,7 +198,7 @@ static void reset_drops_completions(void)
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 1, 0, 8), 0);
 	CU_ASSERT_EQUAL(move_to(pair.b.qp, IBV_QPS_ERR), 0);
 	CU_ASSERT_EQUAL(move_to(pair.b.qp, IBV_QPS_RESET), 0);
-	/* kernel software RoCE cannot take back what is in the program's memory */
+	/* the kernel's software RoCE cannot remove a completion from the program's memory */
 	CU_ASSERT_TRUE(ibv_poll_cq(pair.b.rcq, 8, wc) <= (device_is_rxe ? 1 : 0));
 	pair_close(&pair);
 }
@@ -235,18 +235,17 @@ static void queue_pair_to_itself(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.1 create_qp beyond the limits: EINVAL", creation_is_checked },
-	{ "B.1 at least the capabilities asked for, in the attribute and in a query",
+	{ "create_qp beyond the limits: EINVAL", creation_is_checked },
+	{ "at least the capabilities asked for, in the attribute and in a query",
 	  capabilities_are_granted },
-	{ "A.4 each QP has a number of its own", numbers_are_not_reused_at_once },
-	{ "B.10 a query says what was set", query_says_what_was_set },
-	{ "B.5 entering ERR flushes receives in order", error_flushes_in_order },
-	{ "B.5 receives filled before the error stay successful",
-	  filled_receives_survive_an_error },
-	{ "B.10 RESET forgets, and the QP can be connected again", reset_forgets },
-	{ "B.10 RESET drops the completions of the QP", reset_drops_completions },
-	{ "B.10 SQD with notification: SQ_DRAINED when idle", drained_queue_says_so },
-	{ "B.3 a QP may be connected to itself", queue_pair_to_itself },
+	{ "each QP has a number of its own", numbers_are_not_reused_at_once },
+	{ "a query says what was set", query_says_what_was_set },
+	{ "entering ERR flushes receives in order", error_flushes_in_order },
+	{ "receives filled before the error stay successful", filled_receives_survive_an_error },
+	{ "RESET forgets, and the QP can be connected again", reset_forgets },
+	{ "RESET drops the completions of the QP", reset_drops_completions },
+	{ "SQD with notification: SQ_DRAINED when idle", drained_queue_says_so },
+	{ "a QP may be connected to itself", queue_pair_to_itself },
 };
 
 CONFORM_MAIN("conform_qp", tests)

@@ -16,7 +16,7 @@
 	(INIT_BITS | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | \
 	 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |   \
 	 IBV_QP_PATH_MIG_STATE)
-/* Every bit but those of features that a device may have or not: alternate paths, rate limits. */
+/* All attribute bits but those of optional features: alternate paths and rate limits. */
 #define ALL_BITS (((IBV_QP_DEST_QPN << 1) - 1) & ~(IBV_QP_STATE | IBV_QP_ALT_PATH))
 
 static const struct transition {
@@ -63,7 +63,7 @@ static void close_side(void)
 	struct ibv_async_event event;
 
 	while (readable(device->async_fd, 0) && !ibv_get_async_event(device, &event))
-		ibv_ack_async_event(&event); /* SQ_DRAINED, of those that asked for it */
+		ibv_ack_async_event(&event); /* SQ_DRAINED, where it was asked for */
 	side_close(&side);
 }
 
@@ -77,7 +77,7 @@ static bool drained(void *arg)
 	       attr.qp_state == IBV_QPS_SQD && !attr.sq_draining;
 }
 
-/* From wherever it is. The peer is the QP itself; nothing is sent. */
+/* Moves the QP to `state` from any state. Its peer is itself; nothing is sent. */
 static bool bring(enum ibv_qp_state state)
 {
 	if (move_to(side.qp, IBV_QPS_RESET))
@@ -123,7 +123,7 @@ static int modify(enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 	return ibv_modify_qp(side.qp, &attr, IBV_QP_STATE | mask);
 }
 
-/* The modification gives `expected`; afterwards the QP is where that says. */
+/* The modification returns `expected`, and the QP is then in the state that this result implies. */
 static void expect(enum ibv_qp_state from, enum ibv_qp_state to, int mask, int expected)
 {
 	int result = bring(from) ? modify(from, to, mask) : -1;
@@ -226,7 +226,7 @@ static void current_state_must_be_right(void)
 		return;
 	CU_ASSERT_TRUE(bring(IBV_QPS_RTR));
 	attr = good_values(IBV_QPS_RTS, IBV_QPS_RTS);
-	/* kernel software RoCE believes what it is told, then knows the transition */
+	/* the kernel's software RoCE believes cur_qp_state and then finds the transition valid */
 	CU_ASSERT_TRUE(device_is_rxe ||
 		       ibv_modify_qp(side.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE) == EINVAL);
 	attr = good_values(IBV_QPS_ERR, IBV_QPS_RTS);
@@ -259,7 +259,7 @@ static void values_entering_init(void)
 	rejects(&bad, INIT_BITS);
 	bad = good;
 	bad.pkey_index = device_attr.max_pkeys;
-	if (!device_is_rxe) /* that looks at no P_Key */
+	if (!device_is_rxe) /* rxe does not check the P_Key */
 		rejects(&bad, INIT_BITS);
 	CU_ASSERT_EQUAL(state_of(side.qp), IBV_QPS_RESET);
 	close_side();
@@ -287,7 +287,7 @@ static void values_entering_rtr(void)
 	bad.ah_attr.port_num = 9;
 	rejects(&bad, RTR_BITS);
 	bad = good;
-	if (!device_is_rxe) { /* that looks at no MTU */
+	if (!device_is_rxe) { /* rxe does not check the MTU */
 		bad.path_mtu = 0;
 		rejects(&bad, RTR_BITS);
 		bad.path_mtu = IBV_MTU_4096 + 1;
@@ -295,8 +295,7 @@ static void values_entering_rtr(void)
 	}
 	bad = good;
 	bad.max_dest_rd_atomic = (uint8_t)(device_attr.max_qp_rd_atom + 1);
-	if (device_attr.max_qp_rd_atom < 255 &&
-	    !device_is_rxe) /* that looks at the other one only */
+	if (device_attr.max_qp_rd_atom < 255 && !device_is_rxe) /* rxe checks only max_rd_atomic */
 		rejects(&bad, RTR_BITS);
 	CU_ASSERT_EQUAL(state_of(side.qp), IBV_QPS_INIT);
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &good, IBV_QP_STATE | RTR_BITS), 0);
@@ -318,7 +317,7 @@ static void values_entering_rts(void)
 	close_side();
 }
 
-static void nobody_need_be_there(void)
+static void receiver_does_not_exist(void)
 {
 	struct ibv_qp_attr attr;
 	int mask;
@@ -333,16 +332,16 @@ static void nobody_need_be_there(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.10 each transition with exactly the required bits: 0", each_transition },
-	{ "B.10 each pair of states that is no transition: EINVAL", each_impossible_transition },
-	{ "B.10 each required bit missing: EINVAL", each_missing_bit },
-	{ "B.10 each bit more: 0 when optional, else EINVAL", each_further_bit },
-	{ "B.10 without a state the present one is meant", state_is_implied },
-	{ "B.10 a wrong CUR_STATE: EINVAL", current_state_must_be_right },
-	{ "B.10 entering INIT: port and P_Key index exist", values_entering_init },
-	{ "B.10 entering RTR: path, MTU and read depth are in range", values_entering_rtr },
-	{ "B.8 entering RTS: read depth is in range", values_entering_rts },
-	{ "B.4 RTR towards a QP that does not exist: 0", nobody_need_be_there },
+	{ "each transition with exactly the required bits: 0", each_transition },
+	{ "each pair of states that is no transition: EINVAL", each_impossible_transition },
+	{ "each required bit missing: EINVAL", each_missing_bit },
+	{ "each bit more: 0 when optional, else EINVAL", each_further_bit },
+	{ "without a state the present one is meant", state_is_implied },
+	{ "a wrong CUR_STATE: EINVAL", current_state_must_be_right },
+	{ "entering INIT: port and P_Key index exist", values_entering_init },
+	{ "entering RTR: path, MTU and read depth are in range", values_entering_rtr },
+	{ "entering RTS: read depth is in range", values_entering_rts },
+	{ "RTR towards a QP that does not exist: 0", receiver_does_not_exist },
 };
 
 CONFORM_MAIN("conform_qp_state", tests)

@@ -115,7 +115,7 @@ static void read_after_write(void)
 	pair_close(&pair);
 }
 
-/* A program may watch the last byte of what is written to it. */
+/* A program may poll the last byte of a write. */
 static bool last_byte_is(void *arg)
 {
 	return __atomic_load_n((char *)arg, __ATOMIC_ACQUIRE);
@@ -233,7 +233,7 @@ static void compare_and_swap(void)
 	pair_close(&pair);
 }
 
-/* A fenced send carries what the read before it brought. */
+/* A fenced send carries the data of the read before it. */
 static void fence_waits_for_reads(void)
 {
 	struct pair pair;
@@ -257,18 +257,16 @@ static void fence_waits_for_reads(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.3 a write lands where it should and nowhere else", write_lands },
-	{ "B.2 a read fetches; byte_len is the total", read_fetches },
-	{ "B.2 WRITE_WITH_IMM: byte_len of the receive is what was written", write_with_immediate },
-	{ "B.3 a write is visible when the receive of a later send is polled", write_then_send },
-	{ "B.3 a read sees the writes before it; its data precede its completion",
-	  read_after_write },
-	{ "B.3 the last byte of a write appears last", last_byte_comes_last },
-	{ "B.3 gathered writes, scattered reads", scatter_and_gather },
-	{ "B.8 fetch and add returns the old value", fetch_and_add },
-	{ "B.8 compare and swap swaps only an equal value", compare_and_swap },
-	{ "B.2 fence: what reads brought is there before the fenced request",
-	  fence_waits_for_reads },
+	{ "a write lands where it should and nowhere else", write_lands },
+	{ "a read fetches; byte_len is the total", read_fetches },
+	{ "WRITE_WITH_IMM: byte_len of the receive is what was written", write_with_immediate },
+	{ "a write is visible when the receive of a later send is polled", write_then_send },
+	{ "a read sees the writes before it; its data precede its completion", read_after_write },
+	{ "the last byte of a write appears last", last_byte_comes_last },
+	{ "gathered writes, scattered reads", scatter_and_gather },
+	{ "fetch and add returns the old value", fetch_and_add },
+	{ "compare and swap swaps only an equal value", compare_and_swap },
+	{ "fence: what reads brought is there before the fenced request", fence_waits_for_reads },
 };
 
 CONFORM_MAIN("conform_rdma", tests)

@@ -28,7 +28,7 @@ static void first_rnr_fails(void)
 	CU_ASSERT_TRUE(reaches(pair.a.qp, IBV_QPS_ERR));
 	CU_ASSERT_EQUAL(state_of(pair.b.qp), IBV_QPS_RTS);
 	CU_ASSERT_TRUE(async_silent());
-	/* the responder still takes messages, of its own direction too */
+	/* the responder stays in RTS, and its receives are not flushed */
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 3, 0, 8), 0);
 	CU_ASSERT_TRUE(stays_empty(pair.b.rcq));
 	pair_close(&pair);
@@ -55,7 +55,7 @@ static void rnr_for_ever(void)
 	if (!pair_open(&pair, &(struct pair_options){ .rnr_retry = 7, .min_rnr_timer = 1 }))
 		return;
 	CU_ASSERT_EQUAL(post_send(&pair.a, 1, 0, 8, IBV_SEND_SIGNALED), 0);
-	CU_ASSERT_TRUE(stays_empty(pair.a.scq)); /* some thousand times its timer */
+	CU_ASSERT_TRUE(stays_empty(pair.a.scq)); /* some thousand times the RNR timer */
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 2, 0, 8), 0);
 	CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 2, IBV_WC_SUCCESS, NULL));
@@ -74,7 +74,7 @@ static void rnr_keeps_order(void)
 		pair.a.buffer[i * 8] = (char)(i + 1);
 		CU_ASSERT_EQUAL(post_send(&pair.a, i, (uint32_t)i * 8, 8, IBV_SEND_SIGNALED), 0);
 	}
-	/* behind them, where no receive is needed */
+	/* a write behind them, which needs no receive */
 	CU_ASSERT_EQUAL(post_rdma(&pair.a, IBV_WR_RDMA_WRITE, 6, 0, 8, &pair.b, 60000,
 				  IBV_SEND_SIGNALED),
 			0);
@@ -103,7 +103,10 @@ static void rnr_of_a_write_with_immediate(void)
 	pair_close(&pair);
 }
 
-/* The timer of connections that rdma_cm makes: a receive a little late must not fail the send. */
+/*
+ * With the timer of connections made by rdma_cm, a receive that comes a little late must not fail
+ * the send.
+ */
 static void late_receive(void)
 {
 	struct pair pair;
@@ -121,7 +124,7 @@ static void late_receive(void)
 	pair_close(&pair);
 }
 
-/* One side towards a QP number of its choice. */
+/* Opens one side connected to a given QP number. */
 static bool open_towards(struct side *side, uint32_t peer, const struct pair_options *options)
 {
 	bool good = side_open(side, options, false) && !make_init(side->qp, 0) &&
@@ -133,8 +136,8 @@ static bool open_towards(struct side *side, uint32_t peer, const struct pair_opt
 	return good;
 }
 
-/* False: it gave up too early. */
-static bool nobody_answers_at(uint32_t number)
+/* Returns false if the side failed before its retries were used up. */
+static bool no_answer_at(uint32_t number)
 {
 	struct pair_options options = { .timeout = TIMEOUT_16MS, .retry_cnt = 2 };
 	struct side side;
@@ -153,11 +156,13 @@ static bool nobody_answers_at(uint32_t number)
 	return patient;
 }
 
-/* A number may have been of a process that ended just then, which is known: not three of them. */
-static void nobody_answers(void)
+/*
+ * A number may have belonged to a process that has just ended, which is reported sooner: not all
+ * three of them.
+ */
+static void no_answer(void)
 {
-	CU_ASSERT_TRUE(nobody_answers_at(0xfffffd) || nobody_answers_at(0xffeffd) ||
-		       nobody_answers_at(0xffdffd));
+	CU_ASSERT_TRUE(no_answer_at(0xfffffd) || no_answer_at(0xffeffd) || no_answer_at(0xffdffd));
 }
 
 static void no_timeout_waits_for_ever(void)
@@ -231,7 +236,7 @@ static void remote_is_in_error(void)
 	remote_does_not_answer(error_b);
 }
 
-/* A new queue pair may even have the number of one that is gone. */
+/* A new queue pair may even have the number of a destroyed one. */
 static void new_qp_is_not_the_old_one(void)
 {
 	struct ibv_qp_init_attr init;
@@ -282,19 +287,19 @@ static void remote_becomes_ready(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.4 rnr_retry 0: the first RNR fails, only the initiator goes to ERR", first_rnr_fails },
-	{ "B.4 rnr_retry 4: no failure before four times the timer", rnr_budget },
-	{ "B.4 rnr_retry 7: for ever", rnr_for_ever },
-	{ "B.3 requests behind one that waits for a receive stay behind it", rnr_keeps_order },
-	{ "B.4 WRITE_WITH_IMM without a receive: RNR", rnr_of_a_write_with_immediate },
-	{ "B.4 a receive a little late does not fail the send", late_receive },
-	{ "B.4 unknown QP: RETRY_EXC_ERR after all retries, not before", nobody_answers },
-	{ "B.4 timeout 0: for ever", no_timeout_waits_for_ever },
-	{ "B.4 peer destroyed: RETRY_EXC_ERR", remote_is_destroyed },
-	{ "B.4 peer in RESET: RETRY_EXC_ERR", remote_is_reset },
-	{ "B.4 peer in ERR: RETRY_EXC_ERR", remote_is_in_error },
-	{ "B.4 a new QP does not answer for an old one", new_qp_is_not_the_old_one },
-	{ "B.4 peer in INIT: held until it is ready", remote_becomes_ready },
+	{ "rnr_retry 0: the first RNR fails, only the initiator goes to ERR", first_rnr_fails },
+	{ "rnr_retry 4: no failure before four times the timer", rnr_budget },
+	{ "rnr_retry 7: for ever", rnr_for_ever },
+	{ "requests behind one that waits for a receive stay behind it", rnr_keeps_order },
+	{ "WRITE_WITH_IMM without a receive: RNR", rnr_of_a_write_with_immediate },
+	{ "a receive a little late does not fail the send", late_receive },
+	{ "unknown QP: RETRY_EXC_ERR after all retries, not before", no_answer },
+	{ "for ever", no_timeout_waits_for_ever },
+	{ "peer destroyed: RETRY_EXC_ERR", remote_is_destroyed },
+	{ "peer in RESET: RETRY_EXC_ERR", remote_is_reset },
+	{ "peer in ERR: RETRY_EXC_ERR", remote_is_in_error },
+	{ "a new QP does not answer for an old one", new_qp_is_not_the_old_one },
+	{ "peer in INIT: held until it is ready", remote_becomes_ready },
 };
 
 CONFORM_MAIN("conform_rnr", tests)

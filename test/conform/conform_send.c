@@ -91,7 +91,10 @@ static void immediate_data(void)
 	pair_close(&pair);
 }
 
-/* Gathered from three pieces, scattered over three of other sizes, one of them empty. */
+/*
+ * The message is gathered from three pieces and scattered over three of other sizes, and one is
+ * empty.
+ */
 static void gather_and_scatter(void)
 {
 	struct ibv_sge from[3], to[4];
@@ -140,7 +143,7 @@ static void fill_pattern(char *buffer, uint32_t length, unsigned seed)
 		buffer[i] = (char)(seed + i * 7 + (i >> 8));
 }
 
-/* Longer than a device puts beside its headers, cut at other places there than here. */
+/* The message is too long for a slot, and the two sides cut it at different places. */
 static void gather_and_scatter_more(void)
 {
 	struct ibv_sge from[2], to[3];
@@ -207,7 +210,7 @@ static void each_size(void)
 
 #define LARGE (9u << 20)
 
-/* Far larger than any window of a transport, at addresses that are not aligned. */
+/* The message is far larger than any window of a transport, and its addresses are not aligned. */
 static void large_message(void)
 {
 	char *from = malloc(LARGE), *to = calloc(1, LARGE);
@@ -241,7 +244,7 @@ static void large_message(void)
 	free(to);
 }
 
-/* The receiver does nothing at all; it is this same thread. */
+/* The receiver makes no call, because it is this same thread. */
 static void sends_complete_without_the_receiver(void)
 {
 	struct pair pair;
@@ -264,7 +267,7 @@ static void sends_complete_without_the_receiver(void)
 	pair_close(&pair);
 }
 
-/* Short, middle and long messages mixed, several rounds around every queue. */
+/* Short, middle and long messages are mixed and fill every queue several times. */
 static void order_is_kept(void)
 {
 	static const uint32_t sizes[] = { 4, 3000, 64, 20000, 8, 0, 9000, 33 };
@@ -316,18 +319,17 @@ static void both_directions(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.2 unsignaled success: no completion", signaled_or_not },
-	{ "B.2 sq_sig_all: each send completes once, in order", all_signaled },
-	{ "B.2 the receive tells opcode, length and QP", receive_tells_the_length },
-	{ "B.2 SEND_WITH_IMM carries its word", immediate_data },
-	{ "B.2 gather and scatter", gather_and_scatter },
-	{ "B.2 gather and scatter around the header", gather_and_scatter_more },
-	{ "B.2 messages of each size arrive whole and touch nothing else", each_size },
-	{ "A.9 a message of 9 MiB", large_message },
-	{ "B.2 sends complete while the receiver does nothing",
-	  sends_complete_without_the_receiver },
-	{ "B.3 messages of all sizes arrive in order", order_is_kept },
-	{ "B.3 both directions at once", both_directions },
+	{ "unsignaled success: no completion", signaled_or_not },
+	{ "sq_sig_all: each send completes once, in order", all_signaled },
+	{ "the receive tells opcode, length and QP", receive_tells_the_length },
+	{ "SEND_WITH_IMM carries its word", immediate_data },
+	{ "gather and scatter", gather_and_scatter },
+	{ "gather and scatter around the header", gather_and_scatter_more },
+	{ "messages of each size arrive whole and touch nothing else", each_size },
+	{ "a message of 9 MiB", large_message },
+	{ "sends complete while the receiver does nothing", sends_complete_without_the_receiver },
+	{ "messages of all sizes arrive in order", order_is_kept },
+	{ "both directions at once", both_directions },
 };
 
 CONFORM_MAIN("conform_send", tests)

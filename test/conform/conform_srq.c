@@ -98,7 +98,7 @@ static void qp_has_no_queue_of_its_own(void)
 		return;
 	CU_ASSERT_PTR_EQUAL(pair.b.qp->srq, pair.b.srq);
 	CU_ASSERT_EQUAL(ibv_post_recv(pair.b.qp, &wr, &bad), EINVAL);
-	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* that leaves it alone */
+	CU_ASSERT_TRUE(bad == &wr || device_is_rxe); /* rxe does not set it */
 	pair_close(&pair);
 }
 
@@ -232,7 +232,7 @@ static void limit_armed_too_late(void)
 	CU_ASSERT_EQUAL(post_srq(&pair.b, 0, 0, 8), 0);
 	CU_ASSERT_EQUAL(post_srq(&pair.b, 1, 0, 8), 0);
 	CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_LIMIT), 0);
-	/* at once, as IBTA has it, or with the next message, as the kernel has it */
+	/* at once, as IBTA requires, or with the next message, as the kernel does */
 	if (!readable(device->async_fd, SILENCE))
 		CU_ASSERT_TRUE(send_one(&pair.a, 1));
 	CU_ASSERT_TRUE(async_is(IBV_EVENT_SRQ_LIMIT_REACHED, pair.b.srq));
@@ -253,7 +253,7 @@ static void limit_is_in_range(void)
 	pair_close(&pair);
 }
 
-/* Requests posted before stay posted and are used afterwards. */
+/* Requests that were posted before a resize stay posted and are used afterwards. */
 static void resize_keeps_the_contents(void)
 {
 	struct ibv_srq_attr attr = { .max_wr = 4 * ROOM };
@@ -288,7 +288,7 @@ static bool resizes(void)
 	return false;
 }
 
-/* Also what is refused changes nothing. */
+/* A refused resize changes nothing. */
 static void resize_is_checked(void)
 {
 	struct ibv_srq_attr attr = { .max_wr = (uint32_t)device_attr.max_srq_wr + 1 }, now;
@@ -309,7 +309,7 @@ static void resize_is_checked(void)
 	CU_ASSERT_EQUAL(ibv_query_srq(pair.b.srq, &now), 0);
 	CU_ASSERT_TRUE(now.max_wr >= 2 * ROOM);
 	CU_ASSERT_EQUAL(now.srq_limit, 2 * ROOM);
-	attr.max_wr = ROOM; /* less than the limit that is armed */
+	attr.max_wr = ROOM; /* less than the armed limit */
 	CU_ASSERT_EQUAL(ibv_modify_srq(pair.b.srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
 	pair_close(&pair);
 }
@@ -359,7 +359,7 @@ static void *grow(void *arg)
 	return arg;
 }
 
-/* Each message is received once, in order, whatever moves under it. */
+/* Each message is received once and in order while the queue is resized. */
 static void resize_under_traffic(void)
 {
 	struct pair pair;
@@ -396,7 +396,7 @@ static void error_leaves_the_queue_alone(void)
 	if (open_second(&second, &pair)) {
 		CU_ASSERT_EQUAL(post_srq(&pair.b, 1, 0, 8), 0);
 		CU_ASSERT_EQUAL(move_to(pair.b.qp, IBV_QPS_ERR), 0);
-		/* kernel software RoCE raises none */
+		/* the kernel's software RoCE raises no event */
 		CU_ASSERT_TRUE(device_is_rxe || async_is(IBV_EVENT_QP_LAST_WQE_REACHED, pair.b.qp));
 		CU_ASSERT_TRUE(stays_empty(pair.b.rcq));
 		CU_ASSERT_TRUE(async_silent());
@@ -442,24 +442,23 @@ static void empty_queue_is_not_ready(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.1 create_srq: sizes granted; beyond the limits EINVAL", creation_is_checked },
-	{ "B.6 post_recv on a QP with an SRQ: EINVAL", qp_has_no_queue_of_its_own },
-	{ "B.6 full: ENOMEM; a bad element of a list is named", posting_is_checked },
-	{ "B.6 requests are used in order by whoever needs one", first_come_first_served },
-	{ "B.6 several connections in flight use each request once", several_in_flight },
-	{ "B.6 limit: once, when fewer than it are left", limit_fires_once },
-	{ "B.6 limit: armed again it fires again", limit_is_armed_again },
-	{ "B.6 limit: armed when it is too late fires at once or with the next message",
+	{ "create_srq: sizes granted; beyond the limits EINVAL", creation_is_checked },
+	{ "post_recv on a QP with an SRQ: EINVAL", qp_has_no_queue_of_its_own },
+	{ "full: ENOMEM; a bad element of a list is named", posting_is_checked },
+	{ "requests are used in order by the QP that needs one", first_come_first_served },
+	{ "several connections in flight use each request once", several_in_flight },
+	{ "limit: once, when fewer than it are left", limit_fires_once },
+	{ "limit: armed again it fires again", limit_is_armed_again },
+	{ "limit: armed when it is too late fires at once or with the next message",
 	  limit_armed_too_late },
-	{ "B.6 limit above the size: EINVAL", limit_is_in_range },
-	{ "B.6 resize keeps what is posted", resize_keeps_the_contents },
-	{ "B.6 resize beyond the limits, or below what is posted or armed: EINVAL",
-	  resize_is_checked },
-	{ "B.6 resize keeps what has arrived", resize_keeps_what_arrived },
-	{ "B.6 resize while messages come and go", resize_under_traffic },
-	{ "B.6 QP to ERR: nothing is flushed, QP_LAST_WQE_REACHED", error_leaves_the_queue_alone },
-	{ "B.6 destroy in use: EBUSY; requests outlive a QP", destroy_leaves_the_queue_alone },
-	{ "B.6 an empty queue is RNR, a post resumes the sender", empty_queue_is_not_ready },
+	{ "limit above the size: EINVAL", limit_is_in_range },
+	{ "resize keeps what is posted", resize_keeps_the_contents },
+	{ "resize beyond the limits, or below what is posted or armed: EINVAL", resize_is_checked },
+	{ "resize keeps what has arrived", resize_keeps_what_arrived },
+	{ "resize while messages arrive", resize_under_traffic },
+	{ "QP to ERR: nothing is flushed, QP_LAST_WQE_REACHED", error_leaves_the_queue_alone },
+	{ "destroy in use: EBUSY; requests outlive a QP", destroy_leaves_the_queue_alone },
+	{ "an empty queue is RNR, a post resumes the sender", empty_queue_is_not_ready },
 };
 
 CONFORM_MAIN("conform_srq", tests)

@@ -44,7 +44,7 @@ static void *post_writes(void *arg)
 	return NULL;
 }
 
-/* Each thread's completions come in its order, all of them, once. */
+/* Each thread's completions come once and in its order. */
 static void *poll_writes(void *arg)
 {
 	unsigned next[THREADS] = { 0 }, count = 0;
@@ -64,7 +64,10 @@ static void *poll_writes(void *arg)
 
 static void many_post_one_polls(void)
 {
-	/* A device may free its send queue before the poller comes: room for all completions. */
+	/*
+	 * A device may free its send queue before the poller comes, so the CQ has room for all
+	 * completions.
+	 */
 	const struct pair_options options = { .cqe = THREADS * ROUNDS };
 	pthread_t poller;
 
@@ -139,7 +142,7 @@ static void many_poll_one_sends(void)
 
 static void *live_and_die(void *arg)
 {
-	static pthread_mutex_t asserting = PTHREAD_MUTEX_INITIALIZER; /* CUnit's own state */
+	static pthread_mutex_t asserting = PTHREAD_MUTEX_INITIALIZER; /* CUnit is not thread-safe */
 	struct pair own;
 	unsigned i;
 
@@ -169,7 +172,7 @@ static void objects_of_their_own(void)
 	run(live_and_die, THREADS);
 }
 
-/* Writes until it fails; the memory is deregistered meanwhile. */
+/* Writes until one fails because another thread deregisters the memory. */
 static void *write_until_refused(void *arg)
 {
 	struct ibv_wc wc = { 0 };
@@ -216,7 +219,7 @@ static void nothing_arrives_after_dereg(void)
 	pair_close(&pair);
 }
 
-/* Posts until told to stop, counts what was taken. */
+/* Posts until `stop`, and counts the accepted requests. */
 static void *post_receives(void *arg)
 {
 	(void)arg;
@@ -263,12 +266,12 @@ static void error_while_posting(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.13 several threads post to one QP, one polls", many_post_one_polls },
-	{ "B.13 several threads poll one CQ and post receives", many_poll_one_sends },
-	{ "B.13 several threads with objects of their own", objects_of_their_own },
-	{ "B.9 dereg while another thread writes: nothing arrives afterwards",
+	{ "several threads post to one QP, one polls", many_post_one_polls },
+	{ "several threads poll one CQ and post receives", many_poll_one_sends },
+	{ "several threads with objects of their own", objects_of_their_own },
+	{ "dereg while another thread writes: nothing arrives afterwards",
 	  nothing_arrives_after_dereg },
-	{ "B.5 ERR while another thread posts: each request is flushed once", error_while_posting },
+	{ "ERR while another thread posts: each request is flushed once", error_while_posting },
 };
 
 CONFORM_MAIN("conform_thread", tests)

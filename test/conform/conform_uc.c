@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Unreliable connections: what arrives is whole and in order, what cannot arrive is lost in silence. */
+/* Unreliable connections: a message arrives whole and in order, or is lost without an error. */
 #include "test/conform/remote.h"
 #include "test/conform/unreliable.h"
 
@@ -24,7 +24,7 @@ static void messages(void)
 		CU_ASSERT_TRUE(completes(pair.b.rcq, i, IBV_WC_SUCCESS, &wc));
 		CU_ASSERT_EQUAL(wc.opcode, IBV_WC_RECV);
 		CU_ASSERT_EQUAL(wc.byte_len, sizes[i]);
-		if (!device_is_rxe) /* which says so of each packet, though only datagrams have room for one */
+		if (!device_is_rxe) /* rxe sets the flag for every packet */
 			CU_ASSERT_FALSE(wc.wc_flags & IBV_WC_GRH);
 		CU_ASSERT_TRUE(pattern_holds(pair.b.buffer, sizes[i], (unsigned)i));
 	}
@@ -69,7 +69,7 @@ static void writes(void)
 	CU_ASSERT_EQUAL(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	CU_ASSERT_EQUAL(wc.imm_data, 0x01020304);
 	CU_ASSERT_TRUE(wc.wc_flags & IBV_WC_WITH_IMM);
-	/* on one path in order: the first write is there, too */
+	/* one path keeps the order, so the first write is there, too */
 	CU_ASSERT_TRUE(pattern_holds(pair.b.buffer + 7, 493, 5));
 	pair_close(&pair);
 }
@@ -95,7 +95,7 @@ static void no_receive_loses(void)
 	unreliable_no_receive_loses(&uc);
 }
 
-static void nobody_there_loses(void)
+static void unused_number_loses(void)
 {
 	struct pair pair;
 
@@ -112,7 +112,7 @@ static void nobody_there_loses(void)
 	pair_close(&pair);
 }
 
-/* Dropped by the responder, who goes on: neither side has an error. */
+/* The responder drops the message and continues: neither side has an error. */
 static void bad_key_loses(void)
 {
 	struct pair pair;
@@ -132,7 +132,7 @@ static void bad_key_loses(void)
 	pair_close(&pair);
 }
 
-/* The sender does not hear of it; the responder drops the message or fails. */
+/* The sender gets no error; the responder drops the message or fails. */
 static void too_long_is_not_told(void)
 {
 	struct pair pair;
@@ -182,7 +182,7 @@ static void masks(void)
 	init_attr(&attr, &mask, &uc);
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &attr, mask | IBV_QP_QKEY), EINVAL);
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &attr, mask), 0);
-	rtr_attr(&attr, &mask, 77, &rc); /* more than a UC may be given */
+	rtr_attr(&attr, &mask, 77, &rc); /* more attributes than a UC may have */
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &attr, mask), EINVAL);
 	rtr_attr(&attr, &mask, 77, &uc);
 	CU_ASSERT_EQUAL(ibv_modify_qp(side.qp, &attr, mask & ~IBV_QP_AV), EINVAL);
@@ -204,8 +204,8 @@ static void messages_to_another_process(void)
 
 	if (!remote_open(&peer, &here, &uc))
 		return;
-	messages_there(&here, &peer, sizes + 1, COUNT(sizes) - 1);	   /* the first is empty */
-	CU_ASSERT_EQUAL(post_send(&here, 99, 0, 8, IBV_SEND_SIGNALED), 0); /* lost */
+	messages_there(&here, &peer, sizes + 1, COUNT(sizes) - 1);	   /* the first size is 0 */
+	CU_ASSERT_EQUAL(post_send(&here, 99, 0, 8, IBV_SEND_SIGNALED), 0); /* this one is lost */
 	CU_ASSERT_TRUE(completes(here.scq, 99, IBV_WC_SUCCESS, NULL));
 	remote_close(&peer);
 	side_close(&here);
@@ -231,18 +231,18 @@ static void death_loses(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.1 messages of every size", messages },
-	{ "B.1 writes, plain and with immediate data", writes },
-	{ "B.1 a send with immediate data", send_with_immediate },
-	{ "B.1 reads and atomics are refused when posted", no_reads_no_atomics },
-	{ "B.4 without a receive the message is lost, without RNR", no_receive_loses },
-	{ "B.4 without a ready peer the message is lost", nobody_there_loses },
-	{ "B.5 a bad key loses the write, both sides go on", bad_key_loses },
-	{ "B.5 the sender does not hear that its message is too long", too_long_is_not_told },
-	{ "B.5 a local error stops the send queue alone", local_error_stops_the_send_queue },
-	{ "B.10 the attribute masks of UC", masks },
-	{ "B.3 messages to another process", messages_to_another_process },
-	{ "B.14 messages to a process that died are lost", death_loses },
+	{ "messages of every size", messages },
+	{ "writes, plain and with immediate data", writes },
+	{ "a send with immediate data", send_with_immediate },
+	{ "reads and atomics are refused when posted", no_reads_no_atomics },
+	{ "without a receive the message is lost, without RNR", no_receive_loses },
+	{ "without a ready peer the message is lost", unused_number_loses },
+	{ "a bad key loses the write, both sides go on", bad_key_loses },
+	{ "the sender does not hear that its message is too long", too_long_is_not_told },
+	{ "a local error stops the send queue alone", local_error_stops_the_send_queue },
+	{ "the attribute masks of UC", masks },
+	{ "messages to another process", messages_to_another_process },
+	{ "messages to a process that died are lost", death_loses },
 };
 
 int main(int argc, char **argv)

@@ -79,7 +79,7 @@ static void largest(void)
 	pair_close(&pair);
 }
 
-/* IBTA C10-93.1.1: not sent, and no error. */
+/* IBTA C10-93.1.1: it is not sent, and there is no error. */
 static void longer_than_mtu_is_lost(void)
 {
 	struct pair pair;
@@ -120,7 +120,7 @@ static void immediate_and_inline(void)
 	pair_close(&pair);
 }
 
-/* A queue pair for ibv_wr_* in place of a's. */
+/* Replaces a's queue pair by one with ibv_wr_*. */
 static struct ibv_qp_ex *extend(struct pair *pair, uint64_t operations)
 {
 	struct ibv_qp_init_attr_ex init = {
@@ -202,7 +202,7 @@ static void no_receive_loses(void)
 	unreliable_no_receive_loses(&ud);
 }
 
-/* Sends with this key and to this number; whether it arrives. */
+/* Sends with this key to this number; returns whether the datagram arrives. */
 static bool arrives(struct pair *pair, uint32_t qkey, uint32_t qpn)
 {
 	struct ibv_sge sge;
@@ -237,7 +237,7 @@ static void wrong_qkey_loses(void)
 	pair_close(&pair);
 }
 
-/* IBTA 10.2.5: with the top bit it means the sender's own. */
+/* IBTA 10.2.5: a Q_Key with the top bit set stands for the sender's own. */
 static void controlled_qkey_is_the_senders(void)
 {
 	struct ibv_sge sge;
@@ -258,7 +258,7 @@ static void controlled_qkey_is_the_senders(void)
 	pair_close(&pair);
 }
 
-static void nobody_there_loses(void)
+static void unused_number_loses(void)
 {
 	struct pair pair;
 
@@ -275,7 +275,7 @@ static void nobody_there_loses(void)
 
 /* ---- errors ---- */
 
-/* Dropped, or the receiving queue pair fails; the sender does not hear of it. */
+/* The message is dropped, or the receiving QP fails; the sender gets no error. */
 static void room_is_too_small(void)
 {
 	struct pair pair;
@@ -342,7 +342,7 @@ static void error_flushes(void)
 	CU_ASSERT_EQUAL(move_to(pair.b.qp, IBV_QPS_ERR), 0);
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 1, IBV_WC_WR_FLUSH_ERR, NULL));
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 2, IBV_WC_WR_FLUSH_ERR, NULL));
-	/* which flushes what is posted later only when it is poked */
+	/* rxe flushes a request that is posted later only at the next activity */
 	if (!device_is_rxe) {
 		CU_ASSERT_EQUAL(post_recv(&pair.b, 3, 0, ROOM), 0);
 		CU_ASSERT_TRUE(completes(pair.b.rcq, 3, IBV_WC_WR_FLUSH_ERR, NULL));
@@ -378,21 +378,21 @@ static void masks(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C.13 datagrams of many sizes, 40 bytes before each", sizes },
-	{ "C.13 a datagram as long as the MTU", largest },
-	{ "C.13 a longer one is lost without an error", longer_than_mtu_is_lost },
-	{ "B.1 immediate and inline data", immediate_and_inline },
-	{ "A.5 a batch through ibv_wr_*, with ibv_wr_set_ud_addr", extended },
-	{ "C.13 header and payload are scattered", scattered_header },
-	{ "C.13 without a receive it is lost", no_receive_loses },
-	{ "C.13 with another Q_Key it is lost", wrong_qkey_loses },
-	{ "C.13 a controlled Q_Key is the sender's own", controlled_qkey_is_the_senders },
-	{ "C.13 to nobody it is lost", nobody_there_loses },
-	{ "B.5 too little room: the sender goes on", room_is_too_small },
-	{ "B.5 a local error stops the send queue alone", local_error_stops_the_send_queue },
-	{ "B.1 what cannot be a datagram is refused when posted", bad_work_requests },
-	{ "B.2 ERR flushes both queues", error_flushes },
-	{ "B.10 the attribute masks of UD", masks },
+	{ "datagrams of many sizes, 40 bytes before each", sizes },
+	{ "a datagram as long as the MTU", largest },
+	{ "a longer one is lost without an error", longer_than_mtu_is_lost },
+	{ "immediate and inline data", immediate_and_inline },
+	{ "a batch through ibv_wr_*, with ibv_wr_set_ud_addr", extended },
+	{ "header and payload are scattered", scattered_header },
+	{ "without a receive it is lost", no_receive_loses },
+	{ "with another Q_Key it is lost", wrong_qkey_loses },
+	{ "a controlled Q_Key is the sender's own", controlled_qkey_is_the_senders },
+	{ "to an unused QP number it is lost", unused_number_loses },
+	{ "too little room: the sender goes on", room_is_too_small },
+	{ "a local error stops the send queue alone", local_error_stops_the_send_queue },
+	{ "what cannot be a datagram is refused when posted", bad_work_requests },
+	{ "ERR flushes both queues", error_flushes },
+	{ "the attribute masks of UD", masks },
 };
 
 CONFORM_MAIN("conform_ud", tests)

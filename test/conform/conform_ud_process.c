@@ -11,7 +11,7 @@ static const struct pair_options ud = {
 
 #define ROOM (GRH_SIZE + 1024)
 
-/* The first one waits for the processes to know each other. */
+/* The first datagram waits until the processes are linked. */
 static void first_one_arrives(void)
 {
 	struct remote peer;
@@ -58,7 +58,7 @@ static void there_and_back(void)
 	side_close(&here);
 }
 
-/* All of them are sent before the other side looks at one. */
+/* All of them are sent before the other side polls. */
 static void remote_does_nothing(void)
 {
 	enum { MANY = 400 };
@@ -82,7 +82,7 @@ static void remote_does_nothing(void)
 	side_close(&here);
 }
 
-/* More than any buffer in between holds: some are lost, what comes is whole and in order. */
+/* More datagrams than any buffer holds: some are lost, the others arrive whole and in order. */
 static void flood(void)
 {
 	enum { MANY = 6000 };
@@ -188,7 +188,7 @@ static void shared_queue_grows(void)
 	pair_close(&pair);
 }
 
-/* So many that not each is looked at in each poll; one completion queue for all. */
+/* So many queue pairs on one completion queue that one poll does not cover all. */
 static void many_queue_pairs(void)
 {
 	enum { MANY = 20 };
@@ -263,7 +263,7 @@ static void death_loses(void)
 		CU_ASSERT_TRUE(completes(here.scq, i, IBV_WC_SUCCESS, NULL));
 	}
 	CU_ASSERT_EQUAL(state_of(here.qp), IBV_QPS_RTS);
-	/* the same queue pair reaches a process that comes later */
+	/* the same queue pair reaches a process that starts later */
 	if (remote_open(&next, &other, &ud)) {
 		here.peer = other.peer;
 		CU_ASSERT_EQUAL(remote_post_recv(&next, 5, 0, ROOM), 0);
@@ -296,18 +296,18 @@ static void sender_dies(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C.13 the first datagram to a process waits for the link", first_one_arrives },
-	{ "C.13 to another process and back", there_and_back },
-	{ "B.2 as many as receives are posted, while the program there does nothing",
+	{ "the first datagram to a process waits for the link", first_one_arrives },
+	{ "to another process and back", there_and_back },
+	{ "as many as receives are posted, while the program there does nothing",
 	  remote_does_nothing },
-	{ "C.13 too many: some are lost, the sender goes on", flood },
-	{ "B.7 a sleeper is woken", sleeper_is_woken },
-	{ "B.6 datagrams into an SRQ, its limit", shared_queue },
-	{ "B.6 an SRQ of datagrams is resized", shared_queue_grows },
-	{ "B.7 many queue pairs on one CQ", many_queue_pairs },
-	{ "C.13 several processes send at once", several_senders },
-	{ "B.14 datagrams to a process that died are lost", death_loses },
-	{ "B.14 those of a process that died afterwards are there", sender_dies },
+	{ "too many: some are lost, the sender goes on", flood },
+	{ "a sleeper is woken", sleeper_is_woken },
+	{ "datagrams into an SRQ, its limit", shared_queue },
+	{ "an SRQ of datagrams is resized", shared_queue_grows },
+	{ "many queue pairs on one CQ", many_queue_pairs },
+	{ "several processes send at once", several_senders },
+	{ "datagrams to a process that died are lost", death_loses },
+	{ "datagrams of a process that died afterwards are delivered", sender_dies },
 };
 
 int main(int argc, char **argv)

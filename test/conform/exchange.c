@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Payload of many sizes between this process and another one, each byte looked at. */
+/* Payloads of many sizes between this process and another one; every byte is compared. */
 #include "test/conform/remote.h"
 
 void messages_there(struct side *here, struct remote *peer, const uint32_t *sizes, size_t count)

@@ -166,7 +166,7 @@ bool side_open(struct side *side, const struct pair_options *options, bool share
 
 bool side_release(struct side *side)
 {
-	/* no short cut: what can be freed is freed */
+	/* an object is destroyed even if an earlier one failed */
 	bool good = !side->qp || !ibv_destroy_qp(side->qp);
 
 	good &= !side->ah || !ibv_destroy_ah(side->ah);

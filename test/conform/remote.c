@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The other side in a process of its own: commands go over a socket pair, each with one answer. */
+/* A peer in a separate process. It receives commands over a socket pair, and answers each of them. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@ enum op {
 	OP_SRQ,
 	OP_SEND,
 	OP_ADD,
+	OP_ADD_BY_SWAP,
 	OP_COMPLETES_SEND,
 	OP_COMPLETES_RECV,
 	OP_REACHES,
@@ -48,8 +49,8 @@ struct answer {
 };
 
 /*
- * By atomic stores: a thread of the device may read it next, and what puts the two in order is the
- * way through the peer, of which the thread sanitizer knows nothing.
+ * The stores are atomic because a thread of the device may read the bytes next. The peer's answer
+ * orders the two, which the thread sanitizer cannot see.
  */
 void pattern_fill(char *to, uint32_t length, unsigned seed)
 {
@@ -69,7 +70,7 @@ bool pattern_holds(const char *at, uint32_t length, unsigned seed)
 	return true;
 }
 
-/* ---- there ---- */
+/* ---- in the peer ---- */
 
 static struct side own;
 static struct pair_options own_options;
@@ -92,9 +93,26 @@ static int64_t serve_add(const struct command *c)
 	uint32_t i;
 
 	for (i = 0; i < c->length; i++)
-		if (post_atomic(&own, IBV_WR_ATOMIC_FETCH_AND_ADD, i, 0, &target, 0, 1, 0) ||
+		if (post_atomic(&own, IBV_WR_ATOMIC_FETCH_AND_ADD, i, 0, &target, 0, c->wr_id, 0) ||
 		    !completes(own.scq, i, IBV_WC_SUCCESS, NULL))
 			return false;
+	return true;
+}
+
+static int64_t serve_add_by_swap(const struct command *c)
+{
+	struct ibv_mr mr = { .rkey = (uint32_t)c->key };
+	struct side target = { .buffer = (char *)(uintptr_t)c->value, .mr = &mr };
+	uint64_t guess = 0, old;
+	uint32_t i;
+
+	for (i = 0; i < c->length; i += old == guess, guess = old == guess ? old + 1 : old) {
+		if (post_atomic(&own, IBV_WR_ATOMIC_CMP_AND_SWP, i, 0, &target, 0, guess,
+				guess + 1) ||
+		    !completes(own.scq, i, IBV_WC_SUCCESS, NULL))
+			return false;
+		memcpy(&old, own.buffer, sizeof(old));
+	}
 	return true;
 }
 
@@ -123,7 +141,9 @@ static int64_t serve_grow(const struct command *c)
 	return !ibv_modify_srq(own.srq, &attr, IBV_SRQ_MAX_WR);
 }
 
-/* The pages inside the buffer; side_close frees it, so what is left of it must stay. */
+/*
+ * Protects the pages inside the buffer; the rest stays usable, because side_close frees the buffer.
+ */
 static int64_t serve_unmap(void)
 {
 	uintptr_t from = ((uintptr_t)own.buffer + 4095) & ~4095ul,
@@ -162,6 +182,7 @@ static int64_t serve(const struct command *c, struct answer *a)
 	case OP_SRQ: return post_srq(&own, c->wr_id, c->offset, c->length);
 	case OP_SEND: return post_send(&own, c->wr_id, c->offset, c->length, IBV_SEND_SIGNALED);
 	case OP_ADD: return serve_add(c);
+	case OP_ADD_BY_SWAP: return serve_add_by_swap(c);
 	case OP_COMPLETES_SEND:
 		return completes(own.scq, c->wr_id, (enum ibv_wc_status)c->value, NULL);
 	case OP_COMPLETES_RECV:
@@ -210,7 +231,7 @@ void remote_main(int argc, char **argv)
 	exit(2);
 }
 
-/* ---- here ---- */
+/* ---- in this process ---- */
 
 static bool tell(struct remote *peer, const struct command *command)
 {
@@ -319,10 +340,15 @@ int remote_post_send(struct remote *peer, uint64_t wr_id, uint32_t offset, uint3
 	return (int)ASK(peer, .op = OP_SEND, .wr_id = wr_id, .offset = offset, .length = length);
 }
 
-bool remote_add_start(struct remote *peer, const void *word, uint32_t rkey, uint32_t count)
+bool remote_add_start(struct remote *peer, const void *word, uint32_t rkey, uint64_t amount,
+		      uint32_t count)
 {
 	struct command command = {
-		.op = OP_ADD, .length = count, .value = (uintptr_t)word, .key = rkey
+		.op = amount ? OP_ADD : OP_ADD_BY_SWAP,
+		.wr_id = amount,
+		.length = count,
+		.value = (uintptr_t)word,
+		.key = rkey,
 	};
 
 	return tell(peer, &command);
@@ -330,7 +356,7 @@ bool remote_add_start(struct remote *peer, const void *word, uint32_t rkey, uint
 
 bool remote_add_end(struct remote *peer)
 {
-	return hear(peer, NULL) == true;
+	return readable(peer->fd, PATIENCE) && hear(peer, NULL) == true;
 }
 
 bool remote_completes_send(struct remote *peer, uint64_t wr_id, enum ibv_wc_status status)

@@ -11,9 +11,11 @@ static inline uint32_t header_of(const struct pair_options *options)
 	return options->type == IBV_QPT_UD ? GRH_SIZE : 0;
 }
 
-/* No RNR: sent is sent, and the next receive gets the next message. */
+/*
+ * There is no RNR: a message without a receive is lost, and the next receive gets the next message.
+ */
 void unreliable_no_receive_loses(const struct pair_options *options);
-/* IBTA: the send queue alone fails, and comes back. */
+/* IBTA: only the send queue fails, and it can be recovered. */
 void unreliable_local_error(const struct pair_options *options);
 
 #endif

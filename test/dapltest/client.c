@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A client: asks the server for a test, and does its own part of it. */
+/* The client: requests a test from the server, and runs its own part of it. */
 
 #include <string.h>
 

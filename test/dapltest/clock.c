@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The longest a wait may last, and a watchdog for calls that do not return. */
+/* The longest time that a wait may take, and a watchdog for calls that do not return. */
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -34,9 +34,9 @@ static void watchdog_bark(int signal)
 }
 
 /*
- * Each wait keeps its own deadline. The watchdog ends a program in which nothing at all has
- * happened for that long and some seconds more, since then a DAT call hangs that should not. It is
- * set anew only when a good part of its time has passed, so that short waits make no system call.
+ * Each wait keeps its own deadline. The watchdog ends a program in which nothing has happened for
+ * that time and some seconds more, because then a DAT call hangs. It is set again only after a good
+ * part of its time, so that short waits make no system call.
  */
 void watchdog_feed(void)
 {
@@ -55,7 +55,7 @@ void watchdog_feed(void)
 	alarm((unsigned int)limit + 2 * GRACE_SECONDS);
 }
 
-/* Before there are threads, and not for a server, which may be idle as long as it likes. */
+/* Called before there are threads, and not by a server, which may be idle without limit. */
 void watchdog_start(void)
 {
 	watching = true;

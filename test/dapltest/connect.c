@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* How a link becomes connected, from either side, and how it ends. */
+/* Connects a link from either side, and ends its connection. */
 
 #include <string.h>
 
 #include "tool.h"
 
-/* An RSP serves one request, for which the EP is reserved; a PSP any number. */
+/* An RSP serves one request, for which the EP is reserved; a PSP serves any number. */
 bool link_listen(struct link *l, DAT_CONN_QUAL qual, bool reserved)
 {
 	if (reserved)
@@ -41,7 +41,7 @@ static bool request_check(const struct link *l, const DAT_EVENT *event)
 	return true;
 }
 
-/* Transports may pad private data, so that only what is expected is compared. */
+/* Transports may pad private data, so only the expected bytes are compared. */
 static bool greeting_check(DAT_CR_HANDLE cr, const char *greeting, size_t size)
 {
 	DAT_CR_PARAM param;
@@ -99,7 +99,7 @@ static DAT_TIMEOUT connect_timeout(void)
 	return us < 4e9 ? (DAT_TIMEOUT)us : DAT_TIMEOUT_INFINITE - 1;
 }
 
-/* False means that something is wrong here; what the peer decided is in *outcome. */
+/* Returns false after an error on this side; the peer's decision is in *outcome. */
 bool link_connect(struct link *l, const struct target *to, DAT_EVENT_NUMBER *outcome)
 {
 	struct sockaddr_storage addr = to->addr;
@@ -112,7 +112,7 @@ bool link_connect(struct link *l, const struct target *to, DAT_EVENT_NUMBER *out
 	return established_await(l, outcome);
 }
 
-/* The end comes as one event, whoever began; a link that never was connected has none. */
+/* Either side may disconnect; both get one event. A link that was never connected gets none. */
 bool link_disconnect(struct link *l, DAT_CLOSE_FLAGS how)
 {
 	DAT_EVENT event;

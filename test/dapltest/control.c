@@ -34,7 +34,7 @@ bool control_free(struct control *c)
 	return ok;
 }
 
-/* Posts receives, unless those of an attempt to connect that led nowhere are still there. */
+/* Posts receives, unless those of a failed attempt to connect are still posted. */
 bool control_arm(struct control *c, int recvs)
 {
 	for (int i = 0; i < recvs && !c->armed; i++) {
@@ -64,7 +64,7 @@ bool control_send(struct control *c, const char *what)
 	       link_sent(&c->link, MESSAGE_SIZE, CONTROL_RECVS, what);
 }
 
-/* NULL if no message came. */
+/* Returns NULL if no message came. */
 const unsigned char *control_receive(struct control *c, bool patiently, const char *what)
 {
 	int slot = c->next++;
@@ -80,7 +80,7 @@ const unsigned char *control_receive(struct control *c, bool patiently, const ch
 	return ok ? c->memory.base + (size_t)slot * MESSAGE_SIZE : NULL;
 }
 
-/* Makes the EP fit to be connected again. */
+/* Resets the EP, so that it can be connected again. */
 bool control_reset(struct control *c)
 {
 	DAT_EP_STATE state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What can be asked of dapltest, and the programs behind its test types. */
+/* The options of dapltest, and the programs of its test types. */
 
 #ifndef DAPLTEST_H
 #define DAPLTEST_H
@@ -33,7 +33,7 @@ struct op {
 	bool by_server;
 	enum transfer transfer;
 	uint32_t size, segments;
-	bool reap_late; /* the client reaps a send when the answer is there */
+	bool reap_late; /* the client reaps a send after the answer has come */
 };
 
 struct transaction {
@@ -75,7 +75,7 @@ struct options {
 	struct functional functional;
 };
 
-/* options.c, options_op.c, script.c, usage.c: false after a word to the user about what is wrong */
+/* options.c, options_op.c, script.c, usage.c: return false after they have printed the error */
 bool options_parse(int argc, char **argv, struct options *opt);
 bool option_number(const char *text, uint64_t max, uint64_t *number);
 bool op_parse(int count, char **words, struct op *op);
@@ -86,13 +86,13 @@ void usage_show(void);
 void usage_show_all(void);
 void usage_show_test(enum test_type type);
 
-/* client.c, server.c, limit.c, functional.c: whether everything passed */
+/* client.c, server.c, limit.c, functional.c: return whether everything passed */
 bool client_run(const struct options *opt);
 bool server_run(const struct options *opt);
 bool limit_run(const struct options *opt);
 bool functional_run(const struct options *opt);
 
-int limit_find(const char *name);	   /* -1: no such test */
-int functional_cases(const char *feature); /* 0: no such feature */
+int limit_find(const char *name);	   /* -1 if there is no such test */
+int functional_cases(const char *feature); /* 0 if there is no such feature */
 
 #endif

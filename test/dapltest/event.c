@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Waiting for events, to a deadline, and checking what they say. */
+/* Waits for events until a deadline, and checks their contents. */
 
 #include <sched.h>
 
@@ -11,7 +11,9 @@ static bool await_asleep(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found)
 	return event_await_until(evd, clock_after(wait_limit()), event, found);
 }
 
-/* The first looks need no clock: what is timed should not pay for its own deadline. */
+/*
+ * The first polls read no clock, so that a measured wait does not include the cost of its deadline.
+ */
 static bool await_polling(DAT_EVD_HANDLE evd, DAT_EVENT *event, bool *found)
 {
 	uint64_t deadline = 0;
@@ -94,8 +96,8 @@ bool dto_await(DAT_EVD_HANDLE evd, bool poll, const struct dto *want)
 }
 
 /*
- * For what the peer sends when a test of its own choosing is over, however long that takes: the end
- * of the connection is the deadline.
+ * Waits for a message that the peer sends at the end of a test, however long that takes: the end of
+ * the connection is the deadline.
  */
 bool dto_await_patiently(DAT_EVD_HANDLE evd, const struct dto *want)
 {

@@ -10,7 +10,7 @@ enum func_result { FUNC_FAIL, FUNC_PASS, FUNC_UNSUPPORTED };
 
 struct func_run {
 	const struct options *opt;
-	int variant; /* of the case, as its table says */
+	int variant; /* of the case, from its table */
 };
 
 struct func_case {
@@ -28,7 +28,9 @@ struct func_feature {
 extern const struct func_feature func_hwconn, func_endpoint, func_pz, func_mem, func_connmgt,
 	func_queryinfo;
 
-/* The objects of a case. What is there when the case ends is freed, and must be free to go. */
+/*
+ * The objects of a case. Those that exist when the case ends are freed, and the free must succeed.
+ */
 struct bench {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;

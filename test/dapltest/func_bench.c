@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The objects of a functional case, and what is expected of calls. */
+/* The objects of a functional case, and the expected results of calls. */
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ bool expect(DAT_RETURN ret, DAT_RETURN_TYPE type, const char *call)
 bool expect_true(bool fact, const char *what)
 {
 	if (!fact)
-		complain("Error: not so: %s", what);
+		complain("Error: this is false: %s", what);
 	return fact;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Functional cases: waiting for connection requests that do not come. */
+/* Functional cases: waits for connection requests that do not come. */
 
 #include "func.h"
 
@@ -29,7 +29,7 @@ static enum func_result wait_in_vain(const struct func_run *run)
 
 static const struct func_case cases[] = {
 	{ "A wait ends when its time has run out.", wait_in_vain, 10000 },
-	{ "A wait of no time at all returns at once.", wait_in_vain, 0 },
+	{ "A wait with a timeout of 0 returns at once.", wait_in_vain, 0 },
 };
 
 const struct func_feature func_connmgt = {

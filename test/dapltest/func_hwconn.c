@@ -53,7 +53,7 @@ static const struct func_case cases[] = {
 	{ "An adapter can be opened and closed.", open_close, 0 },
 	{ "Names that no adapter has are refused.", bad_names, 0 },
 	{ "A null handle cannot be closed.", close_null, 0 },
-	{ "An abrupt close takes a living endpoint with it.", close_with_ep, 0 },
+	{ "An abrupt close frees an open endpoint, too.", close_with_ep, 0 },
 };
 
 const struct func_feature func_hwconn = {

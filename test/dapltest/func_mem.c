@@ -79,7 +79,7 @@ static enum func_result free_null(const struct func_run *run)
 static const struct func_case cases[] = {
 	{ "Memory can be registered and deregistered.", once, 0 },
 	{ "Memory can be registered once more after it was deregistered.", twice, 0 },
-	{ "No memory at all cannot be registered.", length_zero, 0 },
+	{ "An empty range cannot be registered.", length_zero, 0 },
 	{ "Memory cannot be registered without a protection zone.", null_pz, 0 },
 	{ "A null handle cannot be deregistered.", free_null, 0 },
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Functional cases: each query tells what its object was made with, and refuses bad arguments. */
+/* Functional cases: each query returns what its object was made with, and refuses bad arguments. */
 
 #include "func.h"
 
-/* What is wrong with a query, if anything. */
+/* Returns what is wrong with a query, or NULL. */
 enum fault { FAULT_NONE, FAULT_NULL, FAULT_HANDLE };
 
 static DAT_RETURN_TYPE outcome(int fault)
@@ -175,7 +175,7 @@ static enum func_result query_rmr(const struct func_run *run)
 		return bench_close(&b, true) == FUNC_PASS ? FUNC_UNSUPPORTED : FUNC_FAIL;
 	ok = ok && dat_ok(ret, "dat_rmr_create");
 	if (ok) {
-		/* It is bound to nothing, and has no triplet to tell. */
+		/* The RMR is unbound, so it has no triplet to report. */
 		ok = dat_ok(dat_rmr_query(rmr, DAT_RMR_FIELD_PZ_HANDLE, &param), "dat_rmr_query") &&
 		     expect_true(param.pz_handle == b.pz, "the RMR is as it was made");
 		ok &= dat_ok(dat_rmr_free(rmr), "dat_rmr_free");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Runs functional cases and says how each ended. */
+/* Runs functional cases and reports the result of each. */
 
 #include <string.h>
 

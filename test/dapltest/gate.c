@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A gate that opens when all threads have come, and never if one of them failed on its way. */
+/* A gate that opens when all threads have come, and stays shut if one of them has failed. */
 
 #include <errno.h>
 #include <time.h>

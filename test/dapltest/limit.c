@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Runs limit tests: what cannot be created ends one, what cannot be freed fails it. */
+/* Runs limit tests: a failed create ends a test, a failed free fails it. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,10 @@ static bool pile_has_room(struct pile *pile)
 	return true;
 }
 
-/* By turns on each set, until one refuses. Even the first one only if there are no such objects. */
+/*
+ * Creates objects on each set in turn until a create is refused, which happens at the first one
+ * only if the kind is not supported.
+ */
 static bool pile_up(struct limit_run *run, const struct limit_kind *kind, struct pile *pile)
 {
 	static struct limit_set none;

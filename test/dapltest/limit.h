@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Limit tests: one kind of object is created until no more can be had. */
+/* Limit tests: objects of one kind are created until no more can be created. */
 
 #ifndef LIMIT_H
 #define LIMIT_H
 
 #include "dapltest.h"
 
-/* How much of a set is there before the object that is tested; each includes the ones before. */
+/* The objects of a set that the tested object needs; each value includes the earlier ones. */
 enum limit_depth { DEPTH_NONE, DEPTH_IA, DEPTH_PZ, DEPTH_CNO, DEPTH_EVD, DEPTH_EP };
 
 enum { LIMIT_BUFFER = 4096 };
@@ -26,7 +26,7 @@ struct limit_run {
 	const struct options *opt;
 	struct limit_set *sets;
 	int width;
-	DAT_EVD_HANDLE conn_evd; /* one for all, on the first IA */
+	DAT_EVD_HANDLE conn_evd; /* one for all sets, on the first IA */
 	DAT_CONN_QUAL next_qual;
 };
 
@@ -43,10 +43,10 @@ DAT_RETURN limit_ep_make(struct limit_run *run, struct limit_set *set, DAT_EP_HA
 DAT_RETURN limit_cno_make(struct limit_set *set, DAT_CNO_HANDLE *cno);
 bool limit_is_missing(DAT_RETURN ret);
 
-/* limit_make.c: how one object of each kind comes and goes */
+/* limit_make.c: creates and frees one object of each kind */
 struct limit_kind {
 	const char *name, *description, *result;
-	const char *call; /* what creates it */
+	const char *call; /* the name of the call that creates it */
 	enum limit_depth depth;
 	DAT_RETURN (*make)(struct limit_run *run, struct limit_set *set, struct limit_made *made);
 	DAT_RETURN (*unmake)(struct limit_made *made);

@@ -120,7 +120,7 @@ static DAT_RETURN recv_make(struct limit_run *run, struct limit_set *set, struct
 	return dat_ep_post_recv(set->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* A receive cannot be taken back, but a reset must be possible whatever is posted. */
+/* A receive cannot be cancelled, but a reset must be possible with posted receives. */
 static DAT_RETURN recv_unmake(struct limit_made *made)
 {
 	return dat_ep_reset(made->handle);

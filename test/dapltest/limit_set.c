@@ -8,7 +8,7 @@
 
 enum { EVENTS = 10, EVENTS_DTO = 1024 };
 
-/* A provider may do without some kinds of objects; tests of others go on. */
+/* A provider may lack some kinds of objects; tests of other kinds continue. */
 bool limit_is_missing(DAT_RETURN ret)
 {
 	return dat_is(ret, DAT_NOT_IMPLEMENTED) || dat_is(ret, DAT_MODEL_NOT_SUPPORTED);
@@ -79,7 +79,7 @@ static bool ia_close(DAT_IA_HANDLE ia)
 	return false;
 }
 
-/* The EPs of all sets use the connection EVD of the first: they go before it. */
+/* The EPs of all sets use the connection EVD of the first set, so they are freed before it. */
 bool limit_sets_free(struct limit_run *run)
 {
 	bool ok = true;

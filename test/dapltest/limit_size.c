@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* How large an LMR may be. */
+/* The largest size of an LMR. */
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "limit.h"
 
-/* Registering takes the memory for good, and other programs on this host want some, too. */
+/* Registration pins the memory, and other programs on this host need some, too. */
 static size_t size_bearable(void)
 {
 	long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A link: one EP with event dispatchers of its own, and what is posted on it. */
+/* A link: one EP with EVDs of its own, and the requests posted on it. */
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The command line: which test, and its options. */
+/* The command line: the test, and its options. */
 
 #include <getopt.h>
 #include <stdio.h>
@@ -252,7 +252,7 @@ static bool rest_parse(struct options *opt, int count, char **words)
 struct kind {
 	char letter;
 	enum test_type type;
-	const char *options; /* '+': what follows the first other word is not for getopt */
+	const char *options; /* '+': getopt stops at the first other word */
 	bool (*take)(int c, struct options *opt);
 };
 
@@ -304,7 +304,9 @@ static void defaults_set(struct options *opt)
 	opt->limits = (struct limits){ .width = 1, .maximum = 1000 };
 }
 
-/* The value of the option that must stand first, "-Tx" or "-T x", and where the others begin. */
+/*
+ * The value of the option that must come first, "-Tx" or "-T x", and the index of the next option.
+ */
 static const char *first_option(int argc, char **argv, char letter, int *next)
 {
 	if (argv[1][0] != '-' || argv[1][1] != letter)
@@ -337,7 +339,7 @@ bool options_parse(int argc, char **argv, struct options *opt)
 		usage_show();
 		return false;
 	}
-	argv[next - 1] = argv[0]; /* what getopt takes for the name of the program */
+	argv[next - 1] = argv[0]; /* getopt takes this for the name of the program */
 	if (test_parse(kind, argc - next + 1, argv + next - 1, opt))
 		return true;
 	usage_show_test(kind->type);

@@ -23,7 +23,7 @@ static bool transfer_find(const char *word, enum transfer *transfer)
 	return false;
 }
 
-/* From the kind of transfer on: RW 4096 1 */
+/* The words after the side: RW 4096 1 */
 bool op_parse(int count, char **words, struct op *op)
 {
 	uint64_t size = 4096, segments = 1;
@@ -60,7 +60,7 @@ static bool transaction_op_parse(int count, char **words, struct op *op)
 	return true;
 }
 
-/* Each -f of the client is made good by the next one of the server. */
+/* Each -f of the client is balanced by the next one of the server. */
 static bool late_reaps_pair(const struct transaction *t)
 {
 	bool open = false;
@@ -84,8 +84,9 @@ static bool has_send(const struct transaction *t, bool by_server)
 }
 
 /*
- * Three messages end an iteration that is validated: the server has finished its part; the client
- * has compared and made new contents; so has the server.
+ * Three messages end an iteration that is validated: the server's when it has finished its part,
+ * the client's when it has compared and made new contents, and the server's when it has done the
+ * same.
  */
 static bool validation_append(struct transaction *t)
 {

@@ -13,7 +13,10 @@ void output_verbose(int level)
 	verbosity = level;
 }
 
-/* A line is written whole: threads, and programs on one terminal, do not mix theirs. */
+/*
+ * A line is written in one call, so that threads, and programs on one terminal, do not mix their
+ * lines.
+ */
 static void line_print(FILE *out, const char *fmt, va_list args)
 {
 	char line[1024];

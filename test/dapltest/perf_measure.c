@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The two phases of a performance test: many transfers at a time, then one at a time. */
+/* The two phases of a performance test: with many transfers at a time, then with one at a time. */
 
 #include <sys/resource.h>
 

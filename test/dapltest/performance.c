@@ -17,7 +17,7 @@ static uint32_t smaller(uint32_t a, DAT_COUNT b)
 	return b > 0 && (uint32_t)b < a ? (uint32_t)b : a;
 }
 
-/* As many as were asked for, and the adapter can. */
+/* As many as were asked for, within the adapter's limit. */
 static bool pipeline_choose(struct perf_test *pt)
 {
 	uint32_t n = pt->p->iterations;
@@ -76,7 +76,7 @@ static bool perf_prepare(struct perf_test *pt)
 	       region_create(&pt->small, pt->place->ia, pt->pz, SMALL_SIZE) && small_recv(pt);
 }
 
-/* The segments of this side follow each other, as the peer's memory does. */
+/* The segments of this side follow each other, like the peer's memory. */
 static bool data_create(struct perf_test *pt)
 {
 	const struct op *op = &pt->p->op;
@@ -117,7 +117,7 @@ static bool client_run_test(struct perf_test *pt)
 	return perf_measure(pt) && small_send(pt, "sending of the last message");
 }
 
-/* The client's last message ends the test; the end of the connection does so, too. */
+/* The client's last message or the end of the connection ends the test. */
 static bool server_run_test(struct perf_test *pt)
 {
 	struct dto last = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A performance test: the client reads or writes the server's memory, and keeps the time. */
+/* A performance test: the client reads or writes the server's memory, and measures the time. */
 
 #ifndef PERFORMANCE_H
 #define PERFORMANCE_H
 
 #include "control.h"
 
-/* A number of times, ns. */
+/* A series of times in ns. */
 struct series {
 	uint64_t count, sum, min, max;
 };

@@ -37,7 +37,7 @@ static bool text_read(const char *path, char **text)
 		complain("Error: cannot open %s: %s", path, strerror(errno));
 		return false;
 	}
-	/* all of it, for there is no such byte in words */
+	/* reads the whole file, because no word contains this byte */
 	length = getdelim(text, &size, '\0', file);
 	if (length < 0 && *text)
 		**text = '\0';
@@ -48,7 +48,10 @@ static bool text_read(const char *path, char **text)
 	return ok;
 }
 
-/* The words live as long as the program, as arguments do: they stand in the text of the file. */
+/*
+ * The words point into the text of the file, which lives as long as the program, like its
+ * arguments.
+ */
 char **script_words(const char *path, const char *program, int *count)
 {
 	static char *words[WORDS_MAX + 2], *text;

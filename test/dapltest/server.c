@@ -19,7 +19,7 @@ struct server {
 	bool quit;
 };
 
-/* Each test has ports of its own; by the time they are used again, older tests are over. */
+/* Each test has ports of its own; older tests are over by the time the ports are used again. */
 static uint32_t ports_take(struct server *s, uint32_t count)
 {
 	uint64_t first = s->next_port;
@@ -46,7 +46,7 @@ static bool command_decode(const unsigned char *msg, const struct client_info *i
 	}
 }
 
-/* A test that is timed has no other one of its kind beside it. */
+/* A measured test runs with no other one of its kind beside it. */
 static bool test_start(struct server *s, const unsigned char *msg, const struct client_info *info)
 {
 	struct task *task = calloc(1, sizeof(*task));
@@ -97,7 +97,7 @@ static bool server_listen(struct server *s)
 	       link_listen(&s->control.link, s->opt->port, false);
 }
 
-/* What a client did may leave the EP in a state that takes no reset; a new one always works. */
+/* The EP may be in a state that cannot be reset; a new one always works. */
 static bool server_rearm(struct server *s)
 {
 	if (control_reset(&s->control) && control_arm(&s->control, CONTROL_RECVS))

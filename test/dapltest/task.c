@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Tests that run on the server, a thread each. */
+/* Tests that run on the server, each in a thread. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void *task_main(void *arg)
 		passed = performance_run(&task->place, &task->performance);
 		say("Server: %s performance test.  Detaching.", passed ? "Finished" : "FAILED");
 	}
-	/* Release: whoever sees it set may free the task after joining. */
+	/* release: the thread that reads `done` as set may join this thread and free the task */
 	atomic_store_explicit(&task->done, true, memory_order_release);
 	return NULL;
 }
@@ -54,7 +54,7 @@ void task_list_reap(struct task_list *list)
 
 	for (; task; task = next) {
 		next = TAILQ_NEXT(task, entry);
-		/* Acquire: pairs with the end of task_main(). */
+		/* acquire: pairs with the end of task_main() */
 		if (atomic_load_explicit(&task->done, memory_order_acquire))
 			task_join(list, task);
 	}

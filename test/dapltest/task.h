@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Tests that run on the server while it takes further clients. */
+/* Tests that run on the server while it accepts further clients. */
 
 #ifndef TASK_H
 #define TASK_H
@@ -24,7 +24,10 @@ struct task {
 
 TAILQ_HEAD(task_list, task);
 
-/* The list belongs to the thread that starts and waits. A task started is the first of it. */
+/*
+ * The list belongs to the thread that starts tasks and waits for them. A started task is its first
+ * element.
+ */
 bool task_start(struct task_list *list, struct task *task);
 void task_list_reap(struct task_list *list);
 void task_list_wait(struct task_list *list, enum test_type type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What every test of dapltest stands on: output, time, events, registered memory, connections. */
+/* Common to all tests of dapltest: output, time, events, registered memory, connections. */
 
 #ifndef TOOL_H
 #define TOOL_H
@@ -23,7 +23,7 @@ void watchdog_start(void);
 void watchdog_feed(void);
 void watchdog_stop(void);
 
-/* A place where a number of threads wait for each other; one that failed fails all. */
+/* A gate at which threads wait for each other; one that failed fails all. */
 struct gate {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -62,15 +62,15 @@ bool region_create(struct region *r, DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, size_t 
 bool region_free(struct region *r);
 DAT_LMR_TRIPLET region_part(const struct region *r, size_t offset, uint32_t length);
 
-/* link.c, connect.c: an EP with event dispatchers of its own, and its way to a connection */
+/* link.c, connect.c: an EP with EVDs of its own, and its connection */
 struct link {
 	DAT_IA_HANDLE ia;
 	DAT_EP_HANDLE ep;
 	DAT_EVD_HANDLE recv_evd, request_evd, conn_evd, cr_evd;
 	DAT_PSP_HANDLE psp;
 	DAT_RSP_HANDLE rsp;
-	bool poll;	/* look for completions in place of sleeping */
-	bool connected; /* ESTABLISHED was seen, and no end */
+	bool poll;	/* poll for completions instead of blocking */
+	bool connected; /* after ESTABLISHED and before the end */
 };
 
 struct link_shape {

@@ -5,7 +5,7 @@
 
 #include "transaction.h"
 
-/* The last three OPs keep the sides in step, and carry nothing. */
+/* The last three OPs keep the two sides in step, and carry no data. */
 static uint32_t data_ops(const struct transaction *t)
 {
 	return t->op_count - 3;
@@ -62,9 +62,9 @@ static bool check(struct trans_thread *th, uint32_t iteration)
 }
 
 /*
- * The client looks when the server's first closing message says that the server has done its part,
- * the server when the client's says the same. New contents are there before the answer, since the
- * peer may read them as soon as it has that.
+ * The client compares when the server's first closing message says that the server has done its
+ * part, the server when the client's message says the same. Each side makes new contents before it
+ * answers, because the peer may read them as soon as it has the answer.
  */
 bool trans_check_iteration(struct trans_thread *th, uint32_t op, uint32_t iteration)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The transfers: whoever begins one posts it on all EPs and reaps; the other reaps its receives. */
+/* The transfers: the initiator posts on all EPs and reaps its completions; the other side reaps its receives. */
 
 #include "transaction.h"
 
 #define NONE UINT32_MAX
 
-/* In the upper half the EP, in the lower one the OP. */
+/* The EP is in the upper half, the OP in the lower one. */
 static uint64_t cookie_of(uint32_t ep, uint32_t op)
 {
 	return (uint64_t)(ep + 1) << 32 | op;
@@ -22,7 +22,7 @@ static bool op_recv_post(struct trans_thread *th, uint32_t i)
 	return true;
 }
 
-/* One receive for each message of the peer in an iteration, in their order. */
+/* Each message of the peer in an iteration has one receive, in the same order. */
 bool trans_recvs_post(struct trans_thread *th)
 {
 	const struct transaction *t = th->test->t;
@@ -66,8 +66,8 @@ static bool op_reap(struct trans_thread *th, uint32_t i)
 }
 
 /*
- * A send of the client with -f stays unreaped until the server's answer is there, or something else
- * that this side began: completions come in order.
+ * A send of the client with -f stays unreaped until the server's answer is there, or the completion
+ * of another request of this side, because completions come in order.
  */
 static bool late_reap(struct trans_thread *th, uint32_t *late)
 {
@@ -109,7 +109,7 @@ static bool iteration_run(struct trans_thread *th, uint32_t iteration)
 	bool last = iteration == t->iterations - 1;
 	uint32_t late = NONE;
 
-	/* It lies behind the receives for this iteration, and no more of those will come. */
+	/* This receive lies behind those of this iteration, and no more of those will be used. */
 	if (last && !trans_final_recv_post(th))
 		return false;
 	for (uint32_t i = 0; i < t->op_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* How the two ends of a transaction test find each other, exchange addresses and keep in step. */
+/* The two ends of a transaction test connect, exchange addresses and keep in step. */
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { SYNC_SIZE = 64 };
 
-/* Where each message is in the small memory of an EP; the offset serves as its cookie. */
+/* The place of each message in the small memory of an EP; the offset is its cookie, too. */
 enum {
 	TABLE_OUT = 0,
 	TABLE_IN = 2048,
@@ -35,7 +35,7 @@ static bool small_send(struct trans_ep *ep, int place, uint32_t size)
 	return link_send(&ep->link, 1, &iov, (uint64_t)place);
 }
 
-/* The receives are there before anybody can connect. */
+/* Posts the receives before a peer can connect. */
 bool trans_small_create(struct trans_thread *th, struct trans_ep *ep)
 {
 	return region_create(&ep->small, th->test->place->ia, th->pz, SMALL_SIZE) &&
@@ -70,7 +70,7 @@ static bool server_accept(struct trans_ep *ep)
 	       link_unlisten(&ep->link);
 }
 
-/* Only memory that the peer is to read or write is in the table. */
+/* The table has only the memory that the peer is to read or write. */
 static void table_fill(struct trans_thread *th, struct trans_ep *ep)
 {
 	const struct transaction *t = th->test->t;

@@ -37,7 +37,7 @@ static bool ep_create(struct trans_thread *th, struct trans_ep *ep)
 	return link_create(&ep->link, place->ia, th->pz, &shape);
 }
 
-/* The segments of a buffer follow each other without gaps, as the peer's RDMA takes them to. */
+/* The segments of a buffer follow each other without gaps, as the peer's RDMA expects. */
 static bool buffer_create(struct trans_thread *th, const struct op *op, struct trans_buffer *b)
 {
 	if (!region_create(&b->region, th->test->place->ia, th->pz, op_bytes(op)))
@@ -95,7 +95,10 @@ static bool thread_meet(struct trans_thread *th)
 	return trans_recvs_post(th);
 }
 
-/* Clients can connect only when each thread listens; the first one tells the server's main loop. */
+/*
+ * Clients can connect only when each thread listens; the first thread notifies the server's main
+ * loop.
+ */
 static bool server_run_thread(struct trans_thread *th)
 {
 	bool ready = gate_pass(&th->test->gate, thread_prepare(th));
@@ -108,7 +111,7 @@ static bool server_run_thread(struct trans_thread *th)
 	return trans_data_run(th) && trans_sync_send(th, true) && trans_sync_await(th, true);
 }
 
-/* The server begins when it is told so, which is when the last client thread is ready. */
+/* The server begins when the client tells it that its last thread is ready. */
 static bool client_run_thread(struct trans_thread *th)
 {
 	bool ready = thread_prepare(th) && thread_meet(th) && trans_sync_await(th, false);

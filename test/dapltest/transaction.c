@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A transaction test as a whole: its threads, and what they achieved. */
+/* A whole transaction test: its threads and their results. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ struct volume {
 	double sent, received, read, written;
 };
 
-/* Bytes of one iteration on one EP, in the view of this side. */
+/* The bytes of one iteration on one EP, as this side counts them. */
 static void volume_add(struct volume *v, const struct op *op, bool ours)
 {
 	double bytes = op_bytes(op);
@@ -58,7 +58,7 @@ static void report(const struct trans_test *test, const struct trans_thread *thr
 	line_show("RDMA Write", v.written * rounds, seconds);
 }
 
-/* A thread that cannot be started is one that failed: the others must not wait for it. */
+/* A thread that cannot be started counts as failed, so that the others do not wait for it. */
 static uint32_t threads_start(struct trans_test *test, struct trans_thread *threads)
 {
 	for (uint32_t i = 0; i < test->t->threads; i++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A transaction test: threads, their endpoints, and a list of transfers done again and again. */
+/* A transaction test: threads, their endpoints, and a list of transfers that is repeated. */
 
 #ifndef TRANSACTION_H
 #define TRANSACTION_H
 
 #include "control.h"
 
-/* What one OP uses of one EP. */
+/* The memory that one OP uses of one EP. */
 struct trans_buffer {
 	struct region region;
 	DAT_LMR_TRIPLET *iov;
-	DAT_RMR_TRIPLET peer; /* RDMA of this side: the memory of the other */
+	DAT_RMR_TRIPLET peer; /* the peer's memory for RDMA of this side */
 };
 
 struct trans_ep {
@@ -31,17 +31,17 @@ struct trans_thread {
 	pthread_t thread;
 	DAT_PZ_HANDLE pz;
 	struct trans_ep *eps;
-	uint64_t begin, end; /* of the transfers, ns */
+	uint64_t begin, end; /* of the transfers, in ns */
 	bool passed;
 };
 
-/* This side begins the transfer. */
+/* Returns whether this side initiates the transfer. */
 static inline bool op_is_ours(const struct trans_thread *th, const struct op *op)
 {
 	return op->by_server == th->test->place->server;
 }
 
-/* This side's buffer is where the data come from. */
+/* Returns whether the data come from this side's buffer. */
 static inline bool op_is_source(const struct trans_thread *th, const struct op *op)
 {
 	return op_is_ours(th, op) == (op->transfer != TRANSFER_READ);
@@ -52,10 +52,10 @@ static inline uint32_t op_bytes(const struct op *op)
 	return op->size * op->segments;
 }
 
-/* trans_thread.c: the life of one thread */
+/* trans_thread.c: the main function of a thread */
 void *trans_thread_main(void *arg);
 
-/* trans_meet.c: from two separate EPs to two that know each other's buffers, and are in step */
+/* trans_meet.c: connects two EPs that then know each other's buffers and are in step */
 bool trans_small_create(struct trans_thread *th, struct trans_ep *ep);
 bool trans_ep_meet(struct trans_thread *th, unsigned int index);
 bool trans_sync_await(struct trans_thread *th, bool last);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The options in short. */
+/* A short list of the options. */
 
 #include <stdio.h>
 
@@ -73,7 +73,7 @@ void usage_show_all(void)
 	size_t i;
 
 	usage_show();
-	printf("  --help        this text, if it stands alone\n");
+	printf("  --help        this text, if it is the only argument\n");
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		printf("\n%s", texts[i]);
 	fflush(stdout);

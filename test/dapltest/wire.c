@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Messages as bytes. All numbers are written little-endian, whatever this machine is; a peer of the
- * other kind says so in its first message.
+ * Messages as bytes. All numbers are written little-endian on any machine; a peer that writes
+ * big-endian says so in its first message.
  */
 
 #include <stdio.h>
@@ -45,8 +45,8 @@ static void put_name(unsigned char *at, const char *name)
 	memcpy(at, name, strnlen(name, NAME_SIZE - 1));
 }
 
-/* The flag is set by those who write its lowest byte first. */
-static bool version_check(const unsigned char *msg, const char *who, bool *little)
+/* Byte 4 of the message is not 0 if the peer is little-endian. */
+static bool version_check(const unsigned char *msg, const char *side, bool *little)
 {
 	uint32_t version;
 
@@ -54,7 +54,7 @@ static bool version_check(const unsigned char *msg, const char *who, bool *littl
 	version = get32(msg, *little);
 	if (version == VERSION)
 		return true;
-	complain("Error: the %s speaks version %u of the protocol, not %d", who,
+	complain("Error: the %s speaks version %u of the protocol, not %d", side,
 		 (unsigned int)version, VERSION);
 	return false;
 }
@@ -158,7 +158,7 @@ bool wire_get_transaction(const unsigned char *msg, bool little, struct transact
 	}
 	if (transaction_is_sound(t))
 		return true;
-	complain("Error: the client asks for a transaction test that makes no sense");
+	complain("Error: the client asks for an invalid transaction test");
 	return false;
 }
 
@@ -192,7 +192,7 @@ bool wire_get_performance(const unsigned char *msg, bool little, struct performa
 	p->op.segments = get32(msg + 548, little);
 	if (p->iterations > 0 && op_is_sound(&p->op) && p->op.transfer != TRANSFER_SEND)
 		return true;
-	complain("Error: the client asks for a performance test that makes no sense");
+	complain("Error: the client asks for an invalid performance test");
 	return false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What client and server tell each other, protocol version 6. */
+/* The messages between client and server, protocol version 6. */
 
 #ifndef WIRE_H
 #define WIRE_H
@@ -8,19 +8,19 @@
 
 enum {
 	MESSAGE_SIZE = 8192, /* of every message on the control connection */
-	TABLE_ENTRY = 12,    /* where one buffer is: context and address */
+	TABLE_ENTRY = 12,    /* one buffer: its RMR context and address */
 	TABLE_SIZE = OPS_MAX * TABLE_ENTRY,
 };
 
 struct client_info {
-	bool little_endian; /* how the client writes numbers */
+	bool little_endian; /* the byte order of the client's numbers */
 	enum test_type type;
 	uint32_t eps; /* of all threads */
 };
 
 struct server_info {
 	bool little_endian;
-	uint32_t port; /* the first one for the EPs of the test */
+	uint32_t port; /* the port of the test's first EP */
 };
 
 void wire_put_client_info(unsigned char *msg, const struct client_info *info);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* One open adapter and the objects made on it; every call is checked and its time kept. */
+/* One open adapter and the objects made on it; every call is checked and timed. */
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ double adapter_limit(const struct adapter *a, double usual)
 	return a->limit > 0 ? a->limit : usual;
 }
 
-/* For what only -v shows. */
+/* Prints lines that only -v shows. */
 void adapter_tell(const struct adapter *a, const char *fmt, ...)
 {
 	char text[256];
@@ -122,7 +122,7 @@ bool adapter_open(struct adapter *a, uint64_t qual)
 	return true;
 }
 
-/* Whatever adapter_open() got. */
+/* Closes what adapter_open() has opened. */
 void adapter_close(struct adapter *a)
 {
 	uint64_t start = clock_ns();
@@ -204,7 +204,7 @@ bool memory_create(struct adapter *a, struct memory *m, size_t size, int privile
 	return true;
 }
 
-/* Memory that may still be registered is not given back. */
+/* Memory is not freed while it may still be registered. */
 void memory_free(struct adapter *a, struct memory *m)
 {
 	uint64_t start = clock_ns();
@@ -243,7 +243,7 @@ void psp_free(struct adapter *a, DAT_PSP_HANDLE *psp)
 	*psp = DAT_HANDLE_NULL;
 }
 
-/* What went wrong beside the connections has no other witness than this EVD. */
+/* Only this EVD reports errors that belong to no connection. */
 void async_check(struct adapter *a)
 {
 	DAT_EVENT event;

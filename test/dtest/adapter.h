@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What dtestsrq, dtestx and dtestcm share: options, an open adapter, requests and connections. */
+/*
+ * Common parts of dtestsrq, dtestx and dtestcm: options, an open adapter, requests and connections.
+ */
 
 #ifndef ADAPTER_H
 #define ADAPTER_H
@@ -7,15 +9,16 @@
 #include "tool.h"
 
 enum {
-	SERVER_SECONDS = 600, /* a server waits so long for its first client */
+	SERVER_SECONDS = 600, /* seconds that a server waits for its first client */
 	CONNECT_SECONDS_MAX = 100,
-	PART_SECONDS = 60, /* any other wait, unless --timeout says otherwise */
-	GRH_SIZE = 40,	   /* comes before every datagram */
+	PART_SECONDS = 60, /* seconds for any other wait, unless --timeout is given */
+	GRH_SIZE = 40,	   /* precedes every datagram */
 };
 
-/* option.c: a command line that is wrong ends the program with its usage. */
+/* option.c: an invalid command line ends the program with its usage */
 void option_usage(const char *usage) __attribute__((noreturn));
-void option_help(const char *usage) __attribute__((noreturn)); /* was asked for: a success */
+/* usage was asked for, so the exit status is 0 */
+void option_help(const char *usage) __attribute__((noreturn));
 long long option_number(const char *text, long long least, long long most, const char *usage);
 double option_seconds(const char *text, const char *usage);
 const char *option_provider(const char *text, const char *usage);
@@ -34,10 +37,10 @@ enum call_kind {
 	CALL_KINDS,
 };
 
-/* An open IA and its PZ; what calls took; whether all that was made could be freed. */
+/* An open IA and its PZ, the duration of calls, and whether all objects could be freed. */
 struct adapter {
 	char provider[PROVIDER_SIZE];
-	double limit; /* seconds one wait may take, 0: the usual */
+	double limit; /* seconds that one wait may take; 0 for the default */
 	bool verbose;
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
@@ -80,13 +83,13 @@ void ep_free(struct adapter *a, DAT_EP_HANDLE *ep);
 void psp_free(struct adapter *a, DAT_PSP_HANDLE *psp);
 void async_check(struct adapter *a);
 
-/* meet.c: how two programs find each other, connect and part */
+/* meet.c: two programs find each other, connect and disconnect */
 enum met { MET_FAILED, MET_CHANNEL, MET_REQUEST };
 
 struct meeting {
-	const char *said; /* what scripts wait for */
+	const char *said; /* the line that scripts wait for */
 	DAT_EVD_HANDLE cr_evd;
-	bool both_ways; /* the client tells its address too */
+	bool both_ways; /* the client sends its address, too */
 	struct channel_news client;
 };
 
@@ -96,7 +99,7 @@ bool established_check(const DAT_EVENT *event, bool ud);
 bool disconnected_check(const DAT_EVENT *event);
 bool index_read(const void *data, int size, int limit, int *index);
 
-/* The connections of a run, with what tells of their end. */
+/* The connections of a run, with the EVD that reports their end. */
 struct connections {
 	DAT_EVD_HANDLE evd;
 	const DAT_EP_HANDLE *eps;
@@ -108,7 +111,7 @@ bool transfer_await(struct adapter *a, struct waiter *w, DAT_EVD_HANDLE evd,
 		    const struct connections *c, const char *what, DAT_EVENT *event);
 void connections_end(struct adapter *a, const struct connections *c);
 
-/* pattern.c: contents by which a program knows that its peer is of the same make */
+/* pattern.c: contents that identify a peer of this make */
 enum pattern_verdict { PATTERN_SAME, PATTERN_OTHER, PATTERN_WRONG };
 
 void pattern_fill(unsigned char *to, uint32_t length, unsigned int seed);

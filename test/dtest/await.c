@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Waiting for one event in each of the ways DAT offers, always to a deadline. */
+/* Waits for one event in each of the ways that DAT has, always until a deadline. */
 
 #include <sched.h>
 
 #include "tool.h"
 
-/* The first looks need no clock: a ping-pong should not pay for its own deadline. */
+/* The first polls read no clock, so that a ping-pong does not include the cost of its deadline. */
 static bool await_polling(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, DAT_EVENT *event,
 			  bool *found)
 {
@@ -30,8 +30,8 @@ static bool await_polling(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, 
 }
 
 /*
- * Looking comes first: one trigger may stand for events on several EVDs. The hint may be missing or
- * name another EVD of the CNO, so it is not used.
+ * The EVDs are polled first, because one trigger may stand for events on several of them. The hint
+ * may be missing or name another EVD of the CNO, so it is not used.
  */
 static bool await_notified(struct waiter *w, DAT_EVD_HANDLE evd, uint64_t deadline,
 			   DAT_EVENT *event, bool *found)

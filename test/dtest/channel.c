@@ -51,7 +51,7 @@ int channel_listen(uint16_t port)
 	return fd;
 }
 
-/* The fields are lid, qpn, scope and IPv4 address, each as its bytes lie in the sockaddr. */
+/* The fields are lid, qpn, scope and IPv4 address, in the byte order of the sockaddr. */
 static void channel_format(char *message, const struct sockaddr *ia, const char *provider)
 {
 	unsigned int lid = 0, qpn = 0, scope = 0, ipv4 = 0;
@@ -126,7 +126,7 @@ static bool news_send(int fd, const struct sockaddr *ia, const char *provider, u
 	return message_move(fd, message, POLLOUT, deadline);
 }
 
-/* False only means that nobody was served: the caller goes on listening. */
+/* Returns false if no client was served; the caller continues to listen. */
 bool channel_answer(int listener, const struct sockaddr *ia, const char *provider, double seconds)
 {
 	return channel_exchange(listener, ia, provider, seconds, NULL);
@@ -180,7 +180,7 @@ static int channel_dial(const char *host, uint16_t port, uint64_t deadline,
 	struct addrinfo *list = channel_lookup(host, port, 0);
 	int fd = -1;
 
-	*result = list ? CHANNEL_NOBODY : CHANNEL_FAILED;
+	*result = list ? CHANNEL_NO_PEER : CHANNEL_FAILED;
 	if (!list)
 		return -1;
 	for (int tries = 0; fd < 0 && tries < CHANNEL_TRIES && !clock_passed(deadline); tries++) {

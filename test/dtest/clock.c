@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What is left of a deadline, a watchdog for calls that never return, and the processor to run on. */
+/*
+ * The time until a deadline, a watchdog for calls that never return, and the processor to run on.
+ */
 
 #include <limits.h>
 #include <sched.h>
@@ -9,7 +11,10 @@
 
 #include "tool.h"
 
-/* Rounded up, so that a caller which polls with it does not spin through the last millisecond. */
+/*
+ * The time is rounded up, so that a caller that polls with it does not spend the last millisecond
+ * polling.
+ */
 int clock_left_ms(uint64_t deadline)
 {
 	uint64_t now = clock_ns(), ms;
@@ -36,10 +41,9 @@ static void watchdog_bark(int signal)
 }
 
 /*
- * Deadlines are kept by the waits themselves. The watchdog ends the program when a DAT call that
- * must not block does, or when one outlives its own timeout: it comes some seconds after the
- * deadline. An alarm that already stands about right is left alone, so that short waits make no
- * system call.
+ * The waits themselves keep their deadlines. The watchdog ends the program some seconds after the
+ * deadline if a DAT call blocks that must not, or outlasts its own timeout. An alarm that is set to
+ * about the right time is left alone, so that short waits make no system call.
  */
 void watchdog_set(double seconds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Finding the peer, connecting to it, and parting again. */
+/* Finds the peer, connects to it, and disconnects. */
 
 #include <inttypes.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 
 enum { SERVER_PATIENCE = 600, RETRIES = 20, RETRY_MS = 100 };
 
-/* The client learns the server's address, and the provider unless it was told one. */
+/* The client learns the server's address, and its provider unless an option names one. */
 static bool client_meet(struct session *s)
 {
 	const struct options *opt = s->opt;
@@ -26,8 +26,8 @@ static bool client_meet(struct session *s)
 			complain("Failed to get server parameters");
 			return false;
 		}
-		if (result == CHANNEL_NOBODY) {
-			complain("Could not connect to %s: going on without its data", opt->host);
+		if (result == CHANNEL_NO_PEER) {
+			complain("Could not connect to %s: continuing without its data", opt->host);
 		} else {
 			s->server = news.addr;
 			if (!opt->provider_given)
@@ -75,8 +75,8 @@ static bool private_check(const unsigned char *data, int size, int first, const 
 }
 
 /*
- * A client may come by the side channel first or straight with its connection request. Once one was
- * answered over the channel, *listener is closed.
+ * A client may come by the side channel first or straight with its connection request. After one
+ * was answered over the channel, *listener is closed.
  */
 static bool request_arrived(struct session *s, int *listener, bool *found, DAT_EVENT *event)
 {
@@ -207,14 +207,14 @@ static bool client_connect_once(struct session *s, DAT_EVENT *event)
 			     DAT_CONNECT_DEFAULT_FLAG);
 	if (!dat_ok(ret, "dat_ep_connect"))
 		return false;
-	/* The provider reports its own timeout; it gets a little longer to do so. */
+	/* The provider reports its own timeout and gets a little more time for that. */
 	if (!conn_await(s, seconds + 10, event))
 		return false;
 	s->m.connect_us = clock_us_since(start);
 	return true;
 }
 
-/* The flushed receives come out before the endpoint is used again. */
+/* The flushed receives are dequeued before the endpoint is used again. */
 static bool client_rearm(struct session *s)
 {
 	DAT_EVENT event;
@@ -230,7 +230,7 @@ static bool client_rearm(struct session *s)
 
 /*
  * A server of another make sends its address before it listens, so a refusal just after the side
- * channel may only mean "not yet".
+ * channel may only mean that it is not ready.
  */
 static bool client_connect(struct session *s)
 {
@@ -290,7 +290,7 @@ bool session_connect(struct session *s)
 	return greeting_exchange(s) && ep_show(s);
 }
 
-/* While memory is polled, the end of the connection is seen only by looking for it. */
+/* While memory is polled, the end of the connection is found only by polling the EVD. */
 bool session_lost(struct session *s)
 {
 	DAT_EVENT event;
@@ -305,7 +305,10 @@ bool session_lost(struct session *s)
 	return true;
 }
 
-/* The client ends a good run; after a failure either side does, so that the other need not wait. */
+/*
+ * The client ends a successful run; after a failure either side disconnects, so that the other need
+ * not wait.
+ */
 void session_disconnect(struct session *s, bool failed)
 {
 	DAT_EVENT event;

@@ -59,7 +59,7 @@ bool content_same(const unsigned char *got, const unsigned char *want, uint32_t 
 	return false;
 }
 
-/* All of it must be as one kind of program makes it: a mixture of the two is wrong. */
+/* All bytes must be as one make of program fills them: a mixture of the two is wrong. */
 bool content_check(struct session *s, const unsigned char *got, const struct content *c,
 		   const char *what)
 {

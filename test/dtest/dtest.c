@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dtest: two programs connect through uDAPL and move data in every way, checking all of it. */
+/* dtest: two programs connect through uDAPL, transfer data in every way, and check all of it. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* One run of dtest: what was asked, the DAT objects it holds, and what it measured. */
+/* One run of dtest: its options, its DAT objects, and its measurements. */
 
 #ifndef DTEST_H
 #define DTEST_H
@@ -26,7 +26,7 @@ enum kind {
 
 struct options {
 	enum kind kind;
-	const char *host; /* NULL: be the server */
+	const char *host; /* NULL in the server */
 	const char *provider;
 	bool provider_given;
 	uint32_t length;
@@ -34,8 +34,8 @@ struct options {
 	bool one_way, check, all_sizes, times, verbose;
 	enum wait_mode wait;
 	int rounds;   /* messages each way */
-	int cpu;      /* -1: wherever the scheduler likes */
-	double limit; /* seconds one wait may take, 0: by the amount of data */
+	int cpu;      /* -1: no processor is chosen */
+	double limit; /* seconds that one wait may take; 0: by the amount of data */
 	bool channel;
 	uint16_t channel_port;
 	uint64_t qual;
@@ -50,7 +50,7 @@ struct region {
 	DAT_RMR_CONTEXT rkey;
 };
 
-/* What each side tells the other about the memory to be written and read, in network order. */
+/* Describes to the peer, in network order, the memory that it may write and read. */
 struct message {
 	uint64_t address;
 	uint32_t length;
@@ -88,7 +88,7 @@ struct measured {
 struct session {
 	const struct options *opt;
 	char provider[PROVIDER_SIZE];
-	struct sockaddr_storage server; /* the client's target; family 0: not known yet */
+	struct sockaddr_storage server; /* the address for the client; family 0: not known yet */
 
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
@@ -98,20 +98,20 @@ struct session {
 	DAT_EP_HANDLE ep;
 	DAT_PSP_HANDLE psp;
 	struct region recv_data, send_data, recv_msg, send_msg;
-	unsigned char *want[3]; /* contents to compare with, twice the length each */
+	unsigned char *want[3]; /* contents to compare with, each twice the length */
 
 	struct sockaddr_storage ia_addr;
 	int max_evd_qlen;
 	bool has_ib, has_read;
-	bool same_make; /* the peer fills its buffers as we do */
+	bool same_make; /* the peer fills its buffers like this program */
 	int recv_depth, request_depth;
 
 	struct waiter dto_wait, conn_wait, spin;
-	struct message greeting; /* the first message of the peer: all later ones equal it */
+	struct message greeting; /* the first message of the peer, which all later ones equal */
 	DAT_RMR_TRIPLET peer;
-	int next_msg;	/* message buffer the next arrival will fill */
-	bool connected; /* ESTABLISHED was seen */
-	bool ended;	/* and so was the end */
+	int next_msg;	/* the message buffer of the next arrival */
+	bool connected; /* ESTABLISHED has come */
+	bool ended;	/* the end has come */
 	bool teardown_failed;
 
 	struct measured m;
@@ -152,11 +152,11 @@ bool recv_await(struct session *s, uint32_t length, uint64_t cookie, double byte
 bool request_await(struct session *s, struct waiter *w, uint32_t length, uint64_t cookie);
 DAT_LMR_TRIPLET region_part(const struct region *r, size_t offset, uint32_t length);
 
-/* content.c: what the data areas hold, and whether they hold it */
+/* content.c: fills and checks the data areas */
 struct content {
 	const char *text;
 	unsigned int seed;
-	int last; /* value of the last byte, -1: as the rest */
+	int last; /* the value of the last byte, or -1 for that of the others */
 };
 
 void content_make(unsigned char *to, uint32_t length, const struct content *c, bool plain);

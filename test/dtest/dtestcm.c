@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dtestcm: two programs make many connections through uDAPL, end them, and tell how fast. */
+/* dtestcm: two programs make many connections through uDAPL, end them, and report the rate. */
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "dtestcm.h"
 
-/* The client learns the server's address, and the provider unless it was told one. */
+/* The client learns the server's address, and its provider unless an option names one. */
 static bool client_meet(struct cm_test *t)
 {
 	double limit = adapter_limit(&t->a, PART_SECONDS);
@@ -21,8 +21,8 @@ static bool client_meet(struct cm_test *t)
 		if (!t->opt.provider_given)
 			adapter_name(&t->a, news.provider);
 		return true;
-	case CHANNEL_NOBODY:
-		complain("Could not connect to %s: going on without its data", t->opt.host);
+	case CHANNEL_NO_PEER:
+		complain("Could not connect to %s: continuing without its data", t->opt.host);
 		return true;
 	default: complain("Failed to get server params"); return false;
 	}

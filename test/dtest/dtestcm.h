@@ -13,7 +13,7 @@ enum {
 };
 
 struct cm_options {
-	const char *host; /* NULL: be the server */
+	const char *host; /* NULL in the server */
 	const char *provider;
 	bool provider_given;
 	int connections, burst, delay, qual;
@@ -27,14 +27,14 @@ struct cm_test {
 	struct adapter a;
 	struct sockaddr_storage server;
 	DAT_EVD_HANDLE cr_evd, conn_evd, request_evd, recv_evd;
-	DAT_PSP_HANDLE *psps; /* one, or as many as a burst has connections */
+	DAT_PSP_HANDLE *psps; /* one, or one for each connection of a burst */
 	int psp_count;
 	DAT_EP_HANDLE *eps;
 	bool *connected;
 	struct waiter wait;
-	DAT_EVENT first; /* a request that came before its turn */
+	DAT_EVENT first; /* a request that came too early */
 	bool first_came;
-	double connect_us; /* the time from asking to established, all bursts */
+	double connect_us; /* the time from request to established, over all bursts */
 };
 
 /* dtestcm_options.c */

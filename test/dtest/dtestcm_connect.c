@@ -31,7 +31,7 @@ static bool private_check(const void *data, int size, int first, const char *wha
 	return true;
 }
 
-/* An endpoint is established once; its number says which of the connections it is. */
+/* An endpoint is established once; its number is the number of the connection. */
 static bool established_take(struct cm_test *t, const DAT_EVENT *event)
 {
 	const DAT_CONNECTION_EVENT_DATA *conn = &event->event_data.connect_event_data;
@@ -88,7 +88,7 @@ bool cm_listen(struct cm_test *t)
 	}
 }
 
-/* The request names the service point it came to, which with many ports may be any of them. */
+/* The request names its service point, which with many ports may be any of them. */
 static bool any_request_check(const struct cm_test *t, const DAT_EVENT *event)
 {
 	DAT_CONN_QUAL qual = event->event_data.cr_arrival_event_data.conn_qual;
@@ -170,7 +170,7 @@ static bool connect_one(struct cm_test *t, int i)
 	return true;
 }
 
-/* The last burst has as many as are left. */
+/* The last burst has the remaining connections. */
 bool cm_connect_all(struct cm_test *t)
 {
 	int total = t->opt.connections, done = 0;
@@ -219,7 +219,7 @@ static bool ends_await(struct cm_test *t)
 	return true;
 }
 
-/* Datagram endpoints have nothing to end. */
+/* Datagram endpoints have no connection to end. */
 bool cm_disconnect_all(struct cm_test *t)
 {
 	if (t->opt.ud)

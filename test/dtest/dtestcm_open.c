@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The objects of dtestcm: a pair of event dispatchers, many endpoints. */
+/* The objects of dtestcm: two EVDs, and many endpoints. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "dtestcm.h"
 
-/* No data moves, so all endpoints share two dispatchers of length one. */
+/* No data are transferred, so all endpoints share two EVDs of length one. */
 static bool events_create(struct cm_test *t)
 {
 	int n = t->opt.connections;
@@ -77,7 +77,7 @@ bool cm_open(struct cm_test *t)
 	return events_create(t) && eps_create(t);
 }
 
-/* The handles of one provider mostly come in order, so the search begins with the expected one. */
+/* The handles of a provider mostly come in order, so the search begins with the expected one. */
 int cm_ep_find(const struct cm_test *t, DAT_EP_HANDLE ep)
 {
 	static int next;
@@ -91,11 +91,11 @@ int cm_ep_find(const struct cm_test *t, DAT_EP_HANDLE ep)
 			return at;
 		}
 	}
-	complain("Error: event for an endpoint %p that is none of ours", (void *)ep);
+	complain("Error: event for an endpoint %p that is not of this test", (void *)ep);
 	return -1;
 }
 
-/* Frees whatever cm_open() and the connections got. */
+/* Frees the objects of cm_open() and the connections. */
 void cm_close(struct cm_test *t)
 {
 	watchdog_set(adapter_limit(&t->a, PART_SECONDS));

@@ -32,7 +32,7 @@ static const char usage_text[] =
 static void option_take(struct cm_options *opt, int letter, const char *arg)
 {
 	switch (letter) {
-	case 's': break; /* what a program without -h is anyway */
+	case 's': break; /* a program without -h is a server in any case */
 	case 'h': opt->host = arg; break;
 	case 'P':
 		opt->provider = option_provider(arg, usage_text);

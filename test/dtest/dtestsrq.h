@@ -15,7 +15,7 @@ enum {
 };
 
 struct srq_options {
-	const char *host; /* NULL with no lid: be the server */
+	const char *host; /* NULL without a lid: in the server */
 	const char *provider;
 	int connections, burst, bursts, qual;
 	uint32_t length; /* 0: the path's MTU */
@@ -24,7 +24,7 @@ struct srq_options {
 	double limit;
 };
 
-/* What a message begins with, in network order; messages may be shorter. */
+/* The header of a message, in network order; a message may be shorter. */
 struct header {
 	unsigned char kind, unused[3];
 	uint32_t ep, number;
@@ -69,13 +69,13 @@ static inline int srq_slots(const struct srq_test *t)
 	return t->opt.connections * t->opt.burst;
 }
 
-/* Connection i as this side sees it: datagrams of all connections go through one endpoint. */
+/* Connection i on this side: datagrams of all connections go through one endpoint. */
 static inline DAT_EP_HANDLE srq_ep(const struct srq_test *t, int i)
 {
 	return t->eps[i < t->ep_count ? i : 0];
 }
 
-/* Those that end: datagram endpoints never do. */
+/* The number of endpoints that disconnect: datagram endpoints do not. */
 static inline struct connections srq_connections(struct srq_test *t)
 {
 	return (struct connections){ t->conn_evd, t->eps, t->connected,

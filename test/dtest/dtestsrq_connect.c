@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The connections of dtestsrq. Both sides number them alike: the request carries the number. */
+/*
+ * The connections of dtestsrq. Both sides number them alike, because the request carries the
+ * number.
+ */
 
 #include <endian.h>
 #include <stdio.h>
@@ -18,11 +21,11 @@ static int ep_find(const struct srq_test *t, DAT_EP_HANDLE ep)
 	for (int i = 0; i < t->ep_count; i++)
 		if (ep && t->eps[i] == ep)
 			return i;
-	complain("Error: event for an endpoint %p that is none of ours", (void *)ep);
+	complain("Error: event for an endpoint %p that is not of this test", (void *)ep);
 	return -1;
 }
 
-/* The number of a datagram connection comes with the event, as the endpoint may serve many. */
+/* The event contains the number of a datagram connection, since an endpoint may have many. */
 static int established_index(struct srq_test *t, const DAT_EVENT *event)
 {
 	const DAT_CONNECTION_EVENT_DATA *conn = &event->event_data.connect_event_data;
@@ -123,7 +126,7 @@ bool srq_accept_all(struct srq_test *t)
 	return established_await(t);
 }
 
-/* Without a host the server is named by the numbers of a provider with addresses of its own. */
+/* Without a host the server is named by the numbers of a provider that has addresses of its own. */
 static bool server_find(struct srq_test *t)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&t->server;
@@ -164,7 +167,7 @@ bool srq_connect_all(struct srq_test *t)
 	return established_await(t);
 }
 
-/* An endpoint that leaves its queue says so once, after the end of its connection. */
+/* An endpoint that leaves its queue reports that once, after the end of its connection. */
 static bool notice_await(struct srq_test *t, DAT_EP_HANDLE ep)
 {
 	const DAT_ASYNCH_ERROR_EVENT_DATA *async;
@@ -182,7 +185,7 @@ static bool notice_await(struct srq_test *t, DAT_EP_HANDLE ep)
 	return false;
 }
 
-/* Each of them names an endpoint in its event, which is freed at once. */
+/* Each event names an endpoint, which is freed at once. */
 bool srq_disconnect_all(struct srq_test *t)
 {
 	DAT_EVENT event;

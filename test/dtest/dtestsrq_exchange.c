@@ -57,7 +57,10 @@ static bool burst_send(struct srq_test *t, int round)
 	return true;
 }
 
-/* A completion with the number of its buffer as cookie; datagrams complete as extension events. */
+/*
+ * Takes a completion, whose cookie is the number of its buffer; datagrams complete as extension
+ * events.
+ */
 static bool dto_check(const struct srq_test *t, const DAT_EVENT *event, uint32_t length, int *slot)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
@@ -103,7 +106,7 @@ static bool requests_reap(struct srq_test *t)
 	return true;
 }
 
-/* A peer of another make defines only the header; one of ours all of every message. */
+/* A peer of another make defines only the header; one of this make defines all of every message. */
 static bool content_check(struct srq_test *t, const unsigned char *data, int ep, uint32_t number)
 {
 	enum pattern_verdict verdict;

@@ -6,7 +6,7 @@
 
 #include "dtestsrq.h"
 
-/* The MTU is what a datagram can carry, and the default length of a message. */
+/* The MTU is the most that a datagram can carry, and the default length of a message. */
 static bool length_settle(struct srq_test *t)
 {
 	const char *text = named_find(t->a.named, t->a.named_count, "DAT_IB_TRANSPORT_MTU");
@@ -134,7 +134,7 @@ bool srq_open(struct srq_test *t)
 	       eps_create(t) && recv_post_all(t);
 }
 
-/* Memory goes before the queue that still holds receives into it: that is part of the test. */
+/* As a part of the test, memory is freed before the queue that still holds receives into it. */
 void srq_close(struct srq_test *t)
 {
 	watchdog_set(adapter_limit(&t->a, PART_SECONDS));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dtestx: two programs try the InfiniBand extensions: immediate data, atomics, datagrams. */
+/* dtestx: two programs test the InfiniBand extensions: immediate data, atomics, datagrams. */
 
 #include <stdio.h>
 #include <stdlib.h>

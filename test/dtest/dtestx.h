@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* One run of dtestx: what was asked, its objects, and what is known about the peer. */
+/* One run of dtestx: its options, its objects, and its knowledge of the peer. */
 
 #ifndef DTESTX_H
 #define DTESTX_H
@@ -18,7 +18,7 @@ enum {
 	COOKIE_CAS = 0xd05,
 	COOKIE_ADD = 0x7777,
 	COOKIE_SEND = 0xaaaa,
-	UD_FREE_SINCE = 209, /* the edition with dat_ib_ud_cm_free() and its kin */
+	UD_FREE_SINCE = 209, /* the edition with dat_ib_ud_cm_free() and its relatives */
 };
 
 /* The buffers of one connection. */
@@ -39,7 +39,7 @@ struct x_options {
 	double limit;
 };
 
-/* What each side tells the other about its buffer, in network order. */
+/* Describes a side's buffer to the peer, in network order. */
 struct description {
 	uint64_t address;
 	uint32_t length;
@@ -56,20 +56,20 @@ struct x_test {
 	DAT_EP_HANDLE *eps;
 	bool *connected;
 	struct memory *buffers; /* BUF_COUNT for each connection */
-	struct memory atomic;	/* where originals come back to */
+	struct memory atomic;	/* receives the original values of atomics */
 	uint32_t buffer_size;
 	DAT_IB_ADDR_HANDLE *ahs; /* the peer's datagram endpoints */
 	bool *has_ah;
 	struct waiter wait;
-	DAT_EVENT first; /* a request that came before its turn */
+	DAT_EVENT first; /* a request that came too early */
 	bool first_came;
 	bool ended; /* the peer has disconnected */
 
-	DAT_RMR_TRIPLET peer; /* its target buffer */
-	bool same_make;	      /* it is a program like this one */
-	bool word_came;	      /* its word for x_barrier */
-	int next_recv;	      /* buffer that the next message will come to */
-	uint64_t immed_ns;    /* when the immediate data of both sides was through */
+	DAT_RMR_TRIPLET peer; /* the peer's target buffer */
+	bool same_make;	      /* the peer is a program of this make */
+	bool word_came;	      /* the peer's message for x_barrier */
+	int next_recv;	      /* the buffer of the next message */
+	uint64_t immed_ns;    /* when the immediate data of both sides had arrived */
 };
 
 /* dtestx_options.c */
@@ -101,7 +101,7 @@ static inline DAT_EP_HANDLE x_ep(const struct x_test *t, int connection)
 	return t->eps[x_index(t, connection)];
 }
 
-/* Those that end: datagram endpoints never do. */
+/* The number of endpoints that disconnect: datagram endpoints do not. */
 static inline struct connections x_connections(struct x_test *t)
 {
 	return (struct connections){ t->conn_evd, t->eps, t->connected,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Atomic operations on the peer's memory, while it does the same to ours. */
+/* Atomic operations on the peer's memory, while the peer does the same to ours. */
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -9,12 +9,12 @@
 #include "dtestx.h"
 
 /*
- * A peer of another make keeps no step but pauses: it swaps one second after the immediate data,
- * and begins to add three seconds later.
+ * A peer of another make does not synchronize but pauses: it swaps one second after the immediate
+ * data, and begins to add three seconds later.
  */
 enum { OTHER_HAS_SWAPPED_MS = 2500 };
 
-/* Index 0: what is done by the client to the server's memory, 1: the other way round. */
+/* Index 0: operations of the client on the server's memory; 1: those of the server. */
 static const struct {
 	uint64_t start, compare, swap, end;
 } swaps[] = {
@@ -50,7 +50,7 @@ static void target_set(struct x_test *t, uint64_t value)
 	atomic_store_explicit(target(t), value, memory_order_release);
 }
 
-/* Acquire, as what the peer did before it changed the value counts as done then. */
+/* Acquire: what the peer did before it changed the value is visible after this load. */
 static bool target_await(struct x_test *t, uint64_t value)
 {
 	double seconds = adapter_limit(&t->a, PART_SECONDS);
@@ -114,8 +114,8 @@ static bool add_nothing(struct x_test *t, uint64_t *original)
 }
 
 /*
- * Repeats an operation that changes nothing until the peer has put up its value. The first swap
- * that finds the value is the one that counts.
+ * Repeats an operation that changes nothing until the peer has set its value. The first swap that
+ * finds the value is the one that counts.
  */
 static bool until_original(struct x_test *t, bool (*operation)(struct x_test *, uint64_t *),
 			   uint64_t expected, uint64_t *original)
@@ -139,14 +139,14 @@ static bool original_check(const struct x_test *t, uint64_t original, uint64_t e
 	return original == expected;
 }
 
-/* The peer has done its swap, and memory may be used for something else. */
+/* The peer has done its swap, and the memory may be used for another test. */
 static bool swaps_settle(struct x_test *t)
 {
 	uint64_t passed_ms = (clock_ns() - t->immed_ns) / 1000000;
 
 	if (t->same_make)
 		return x_barrier(t);
-	if (x_is_server(t)) /* the value has changed, which only the client's swap does */
+	if (x_is_server(t)) /* only the client's swap changes the value */
 		return true;
 	if (passed_ms < OTHER_HAS_SWAPPED_MS)
 		clock_pause_ms(OTHER_HAS_SWAPPED_MS - (int)passed_ms);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* How both sides of dtestx meet; the one reliable connection, from its request to its end. */
+/*
+ * Both sides of dtestx find each other; the one reliable connection, from its request to its end.
+ */
 
 #include <endian.h>
 #include <stdio.h>
@@ -9,20 +11,21 @@
 
 enum { RETRIES = 20, RETRY_MS = 100, PEER_PARTS_SECONDS = 3 };
 
-/* The adapter is open already: only the address counts, and the server learns ours. */
+/* The adapter is open already, so only the address is used, and the server learns ours. */
 bool x_meet_server(struct x_test *t)
 {
 	double limit = adapter_limit(&t->a, PART_SECONDS);
 	struct channel_news news = { .provider = "" };
-	enum channel_result result = CHANNEL_NOBODY;
+	enum channel_result result = CHANNEL_NO_PEER;
 
 	if (t->opt.channel) {
 		say("Client: waiting for server input");
 		watchdog_set(limit);
 		result = channel_ask_and_tell(t->opt.host, CHANNEL_PORT, limit,
 					      (const struct sockaddr *)&t->a.addr, &news);
-		if (result == CHANNEL_NOBODY)
-			complain("Could not connect to %s: going on without its data", t->opt.host);
+		if (result == CHANNEL_NO_PEER)
+			complain("Could not connect to %s: continuing without its data",
+				 t->opt.host);
 	}
 	if (result == CHANNEL_FAILED) {
 		complain("Failed to get server parameters");
@@ -33,7 +36,7 @@ bool x_meet_server(struct x_test *t)
 	       address_resolve(t->opt.host, t->a.addr.ss_family, &t->peer_addr);
 }
 
-/* The server listens before it tells anybody of itself. */
+/* The server listens before it publishes its address. */
 bool x_listen(struct x_test *t)
 {
 	struct meeting meeting = {
@@ -118,7 +121,7 @@ static bool established(struct x_test *t, const DAT_EVENT *event)
 	if (!established_check(event, false))
 		return false;
 	if (conn->ep_handle != t->eps[0]) {
-		complain("Error: event for an endpoint %p that is none of ours",
+		complain("Error: event for an endpoint %p that is not of this test",
 			 (void *)conn->ep_handle);
 		return false;
 	}
@@ -137,7 +140,7 @@ static bool server_connect(struct x_test *t)
 	       established(t, &event);
 }
 
-/* The flushed receives come out before the endpoint is used again. */
+/* The flushed receives are dequeued before the endpoint is used again. */
 static bool client_rearm(struct x_test *t)
 {
 	DAT_EVENT event;
@@ -153,8 +156,8 @@ static bool client_rearm(struct x_test *t)
 }
 
 /*
- * A server of another make tells its address before it listens, so a refusal just after the side
- * channel may only mean "not yet".
+ * A server of another make sends its address before it listens, so a refusal just after the side
+ * channel may only mean that it is not ready.
  */
 static bool client_connect(struct x_test *t)
 {
@@ -187,8 +190,8 @@ bool x_connect(struct x_test *t)
 }
 
 /*
- * Both sides disconnect. A program like this one says when it is done; another make may still be
- * looking at its memory, and ends the connection when it is through.
+ * Both sides disconnect. A program of this make reports when it is done; another make may still
+ * poll its memory, and ends the connection itself.
  */
 static bool peer_let_finish(struct x_test *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The provider's counters of one object, as this program and as the provider print them. */
+/* The provider's counters of one object, printed by this program and by the provider. */
 
 #include <stdio.h>
 #include <string.h>

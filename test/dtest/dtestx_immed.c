@@ -120,7 +120,7 @@ static unsigned int seed_of(bool server)
 	return server ? 21 : 34;
 }
 
-/* A text that any peer writes; after it, what only a program like this one does. */
+/* Any peer writes the text; only a program of this make writes the bytes after it. */
 static uint32_t text_size(const struct x_test *t, bool server)
 {
 	uint32_t size = (uint32_t)strlen(text_of(server)) + 1;
@@ -216,7 +216,10 @@ bool x_immed(struct x_test *t)
 	return true;
 }
 
-/* The word of a peer that is ahead: it may come while the own operation is still under way. */
+/*
+ * The message of a peer that is ahead; it may come while this side's operation is still in
+ * progress.
+ */
 bool x_word_came(struct x_test *t, const DAT_EVENT *event)
 {
 	if (t->word_came || event->event_number != DAT_DTO_COMPLETION_EVENT ||
@@ -229,8 +232,8 @@ bool x_word_came(struct x_test *t, const DAT_EVENT *event)
 }
 
 /*
- * For peers of this make: both sides have come so far. The own message must be through as well, as
- * the connection may end next.
+ * For peers of this make: both sides have come to this point. The own message must have completed
+ * as well, because the connection may end next.
  */
 bool x_barrier(struct x_test *t)
 {
@@ -244,7 +247,7 @@ bool x_barrier(struct x_test *t)
 		bool own;
 		uint64_t cookie;
 
-		if (!x_transfer_await(t, "word from the peer", &event))
+		if (!x_transfer_await(t, "message from the peer", &event))
 			return false;
 		own = event.event_data.dto_completion_event_data.user_cookie.as_64 == COOKIE_SEND;
 		cookie = own ? COOKIE_SEND : (uint64_t)t->next_recv;

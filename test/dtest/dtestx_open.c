@@ -8,7 +8,7 @@
 #include "dtestx.h"
 
 enum {
-	LEAST_SIZE = 64, /* a description must fit, and a routing header before it */
+	LEAST_SIZE = 64, /* room for a description behind a routing header */
 	QUEUE_DEPTH = BUF_COUNT,
 };
 
@@ -154,7 +154,7 @@ static void eps_destroy(struct x_test *t)
 	}
 }
 
-/* A handle that is no longer one must be refused, and nothing worse. */
+/* A freed handle must be refused without further effects. */
 static void close_twice(struct x_test *t)
 {
 	DAT_IA_HANDLE ia = t->a.ia;
@@ -170,7 +170,7 @@ static void close_twice(struct x_test *t)
 	t->a.failed = true;
 }
 
-/* Frees whatever x_open() and the connections got. */
+/* Frees the objects of x_open() and the connections. */
 void x_close(struct x_test *t)
 {
 	watchdog_set(adapter_limit(&t->a, PART_SECONDS));

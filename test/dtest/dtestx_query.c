@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Attributes of a provider that is not opened for use. */
+/* Attributes of a provider that is opened only for the query. */
 
 #include <string.h>
 

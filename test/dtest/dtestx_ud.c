@@ -10,12 +10,12 @@
 
 enum { RETRIES = 20, RETRY_MS = 100 };
 
-/* How far the resolutions in both directions have come. */
+/* The progress of the resolutions in both directions. */
 struct progress {
 	int requests, active, passive, refusals;
 };
 
-/* Since an edition of the extension, what a resolution leaves behind is the consumer's to free. */
+/* From this edition of the extension on, the consumer frees the objects of a resolution. */
 static bool frees(const struct x_test *t)
 {
 	return t->a.attr.extension_version >= UD_FREE_SINCE;
@@ -26,7 +26,7 @@ static bool ah_free(struct x_test *t, DAT_EP_HANDLE ep, DAT_IB_ADDR_HANDLE *ah)
 	return !frees(t) || dat_ok(dat_ib_ud_ah_free(ep, ah), "dat_ib_ud_ah_free");
 }
 
-/* Handles of the passive kind, and any beyond the first of an endpoint, are of no use. */
+/* Handles of the passive kind, and all but the first of an endpoint, are not used. */
 static bool established_take(struct x_test *t, const DAT_EVENT *event, struct progress *p)
 {
 	const DAT_CONNECTION_EVENT_DATA *conn = &event->event_data.connect_event_data;
@@ -58,7 +58,7 @@ static bool established_take(struct x_test *t, const DAT_EVENT *event, struct pr
 	return true;
 }
 
-/* Once a request has come, its sender listens as well: the server asks back. */
+/* The sender of a request listens as well, so the server requests a connection in return. */
 static bool request_take(struct x_test *t, const DAT_EVENT *event)
 {
 	DAT_CONN_QUAL qual = x_is_server(t) ? X_SERVER_QUAL : X_CLIENT_QUAL;
@@ -71,9 +71,9 @@ static bool request_take(struct x_test *t, const DAT_EVENT *event)
 }
 
 /*
- * A server of another make tells its address before it listens, so a refusal just after the side
- * channel may only mean "not yet". Hence the client asks for the first connection alone until it
- * has that one, then for all others.
+ * A server of another make sends its address before it listens, so a refusal just after the side
+ * channel may only mean that it is not ready. So the client requests the first connection alone
+ * until it is made, then all others.
  */
 static bool answer_take(struct x_test *t, const DAT_EVENT *event, struct progress *p)
 {
@@ -184,7 +184,7 @@ static bool datagrams_send(struct x_test *t)
 	return true;
 }
 
-/* The buffer that a cookie stands for: with -m each endpoint counts its own. */
+/* The buffer of a cookie: with -m each endpoint has numbers of its own. */
 static int buffer_of(const struct x_test *t, DAT_EP_HANDLE ep, uint64_t cookie)
 {
 	int index = 0;
@@ -258,7 +258,7 @@ bool x_ud_exchange(struct x_test *t)
 	return passed && x_counters(t, t->a.ia, "IA", DCNT_IA_ALL_COUNTERS);
 }
 
-/* Address handles go before their endpoint. */
+/* Address handles are freed before their endpoint. */
 void x_ud_close(struct x_test *t)
 {
 	for (int i = 0; i < t->ep_count; i++)

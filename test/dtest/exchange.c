@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Messages with buffer descriptions, and the checks that every completion must pass. */
+/* Messages with buffer descriptions, and the checks of every completion. */
 
 #include <endian.h>
 #include <inttypes.h>
@@ -93,7 +93,7 @@ static const struct message *message_at(const struct session *s, int index)
 	return (const struct message *)s->recv_msg.base + index;
 }
 
-/* Every message of a run carries the description that the first one did. */
+/* Every message of a run has the description of the first one. */
 bool message_await(struct session *s, double bytes)
 {
 	int index = s->next_msg++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* How two programs find each other; the checks of requests and connections. */
+/* Two programs find each other; the checks of requests and connections. */
 
 #include <endian.h>
 #include <poll.h>
@@ -89,7 +89,7 @@ bool disconnected_check(const DAT_EVENT *event)
 	return conn_check(event, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* Four bytes of private data, maybe padded: an endpoint's number in network order. */
+/* The four bytes of private data, perhaps padded: an endpoint's number in network order. */
 bool index_read(const void *data, int size, int limit, int *index)
 {
 	uint32_t number;
@@ -108,7 +108,7 @@ bool index_read(const void *data, int size, int limit, int *index)
 	return true;
 }
 
-/* Tells without taking the event, which may well be the end that is due next. */
+/* Prints the event without dequeuing it, because it may be the end that is due next. */
 static bool connection_ended(const struct connections *c)
 {
 	for (int i = 0; i < c->count; i++) {
@@ -123,8 +123,8 @@ static bool connection_ended(const struct connections *c)
 }
 
 /*
- * A peer that fails ends its connections, which need not complete what is posted to a shared queue.
- * One that is done does so as well: what it did before may still be on its way for a moment.
+ * A peer that fails ends its connections, which need not complete the requests of a shared queue. A
+ * peer that is done does so as well, and its last messages may arrive a little later.
  */
 bool transfer_await(struct adapter *a, struct waiter *w, DAT_EVD_HANDLE evd,
 		    const struct connections *c, const char *what, DAT_EVENT *event)
@@ -148,7 +148,7 @@ bool transfer_await(struct adapter *a, struct waiter *w, DAT_EVD_HANDLE evd,
 	return false;
 }
 
-/* After a failure: the peer learns of the end from the connections, so that it need not wait. */
+/* Disconnects after a failure, so that the peer is notified and need not wait. */
 void connections_end(struct adapter *a, const struct connections *c)
 {
 	struct waiter w = { .mode = WAIT_SLEEP };

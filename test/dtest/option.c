@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Values of command line options; one that makes no sense ends the program. */
+/* Values of command line options; an invalid one ends the program. */
 
 #include <errno.h>
 #include <stdio.h>

@@ -76,7 +76,7 @@ static double seconds(const char *text)
 	return value;
 }
 
-/* A ping-pong is one way by nature; it takes its own defaults from here on in the line. */
+/* A ping-pong is one way; it sets its defaults at this place of the line. */
 static void option_pingpong(struct options *opt)
 {
 	opt->kind = KIND_PINGPONG;
@@ -99,7 +99,7 @@ static void option_provider(struct options *opt, const char *name)
 static void option_flag(struct options *opt, int letter)
 {
 	switch (letter) {
-	case 's': break; /* what a program without -h is anyway */
+	case 's': break; /* a program without -h is a server in any case */
 	case 'u': opt->one_way = true; break;
 	case 'w':
 		if (opt->kind != KIND_PINGPONG)
@@ -143,7 +143,7 @@ static void option_value(struct options *opt, int letter, const char *arg)
 	}
 }
 
-/* What the whole line together asks for. */
+/* Evaluates the whole line. */
 static void options_settle(struct options *opt)
 {
 	if (opt->all_sizes && opt->kind != KIND_PINGPONG) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the test programs print: progress and failures. */
+/* The output of the test programs: progress and failures. */
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "tool.h"
 
-/* A line is written whole, so that two programs on one terminal do not mix theirs. */
+/* A line is written in one call, so that two programs on one terminal do not mix their lines. */
 static void line_print(FILE *out, const char *frame, const char *fmt, va_list args)
 {
 	char text[512], line[600];
@@ -27,7 +27,7 @@ void say(const char *fmt, ...)
 	va_end(args);
 }
 
-/* Scripts know results by the colon after the process id. */
+/* Scripts recognise results by the colon after the process id. */
 void say_result(const char *fmt, ...)
 {
 	va_list args;
@@ -46,7 +46,7 @@ void say_heading(const char *fmt, ...)
 	va_end(args);
 }
 
-/* The shorter programs begin their lines with a space. */
+/* The lines of the shorter programs begin with a space. */
 void note(const char *fmt, ...)
 {
 	char text[512];

@@ -3,7 +3,7 @@
 
 #include "adapter.h"
 
-/* A peer of another make has something else in the first bytes already. */
+/* A peer of another make already differs in the first bytes. */
 enum { SIGNATURE = 8 };
 
 static unsigned char pattern_byte(unsigned int seed, uint32_t i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Message ping-pong: the client sends, the server answers, each message in a place of its own. */
+/* Message ping-pong: the client sends, the server answers, each message at a place of its own. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static int slot_of(int round)
 	return round % PING_COUNT;
 }
 
-/* Messages differ from each other as far as that does not fill the machine's memory. */
+/* Messages differ from each other as long as that does not use up the machine's memory. */
 static int variants(const struct session *s)
 {
 	uint32_t fit = VARIANT_BYTES / s->opt->length;
@@ -52,7 +52,10 @@ bool ping_post(struct session *s)
 	return true;
 }
 
-/* A hundred messages fit the queue without one completion; longer runs take one now and then. */
+/*
+ * A hundred messages fit into the queue without a completion; longer runs take one from time to
+ * time.
+ */
 static bool ping_signaled(const struct session *s, int round)
 {
 	return s->opt->rounds > PING_COUNT && round % SIGNAL_EVERY == SIGNAL_EVERY - 1;
@@ -84,7 +87,7 @@ static bool ping_receive(struct session *s, int round)
 	return true;
 }
 
-/* What costs time but is no part of the round trip: done when the answer is on its way. */
+/* This work is no part of the round trip, so it is done while the answer is in flight. */
 static bool ping_tidy(struct session *s, int round)
 {
 	if (round + PING_COUNT < s->opt->rounds && !slot_post(s, slot_of(round)))
@@ -106,8 +109,8 @@ static void ping_expect(struct session *s, int round)
 }
 
 /*
- * Every place is compared with the last message that came to it. A peer of another make defines
- * only the first byte; one of ours is known by its reads, or by most of its messages.
+ * Every place is compared with its last message. A peer of another make defines only the first
+ * byte; one of this make is recognised by its reads, or by most of its messages.
  */
 static bool pings_check(struct session *s)
 {

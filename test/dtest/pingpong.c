@@ -9,12 +9,12 @@
 #include "dtest.h"
 
 /*
- * Sizes around each base: one less, the base, one more. Powers of two go on to the first that is
- * not below the length asked for; the data areas have room for it.
+ * The sizes around each base: one less, the base, one more. Powers of two end with the first that
+ * is not below the requested length; the data areas have room for it.
  */
 struct sizes {
 	uint32_t base, longest, length;
-	int step, next; /* next: -1, 0 or 1 beside the base, 2: done with it */
+	int step, next; /* -1, 0 or 1 beside the base; 2: the base is done */
 };
 
 static void sizes_start(struct sizes *z, const struct options *opt)
@@ -51,7 +51,10 @@ static bool size_next(struct sizes *z, bool all, uint32_t *size)
 	return false;
 }
 
-/* A receive that failed is the first to tell of a connection that ends; how it ended follows on the other EVD. */
+/*
+ * A failed receive is the first sign of a connection that ends; the end itself comes on the other
+ * EVD.
+ */
 static void tell_ending(struct session *s)
 {
 	uint64_t deadline = clock_after(1);
@@ -60,7 +63,7 @@ static void tell_ending(struct session *s)
 		sched_yield();
 }
 
-/* Nothing is to be received now: an event here tells of a broken connection. */
+/* No message is due now, so an event here means a broken connection. */
 static bool quiet(struct session *s)
 {
 	DAT_EVENT event;
@@ -86,7 +89,7 @@ static bool byte_await(struct session *s, const unsigned char *at, unsigned char
 	uint64_t deadline = 0;
 
 	for (unsigned int spins = 1;; spins++) {
-		/* acquire: the bytes before the last one are looked at only after it */
+		/* acquire: the bytes before the last one are read only after it */
 		if (atomic_load_explicit(byte, memory_order_acquire) == value)
 			return true;
 		if (spins % 4096)
@@ -104,7 +107,7 @@ static bool byte_await(struct session *s, const unsigned char *at, unsigned char
 	}
 }
 
-/* The completion of the write before last signaled one is taken while this one travels. */
+/* The completion of the second last signaled write is taken while this write is in flight. */
 static bool pong_post(struct session *s, uint32_t size, int round)
 {
 	DAT_LMR_TRIPLET iov = region_part(&s->send_data, 0, size);
@@ -129,7 +132,7 @@ static bool pong_reap_last(struct session *s, uint32_t size)
 	return request_await(s, &s->spin, size, (uint64_t)last);
 }
 
-/* Four fixed patterns and a random one by turns; only the first four can be known to the server. */
+/* Four fixed patterns and a random one in turn; the server can know only the first four. */
 static bool pattern_known(int round)
 {
 	return (round - 1) % 5 < 4;
@@ -153,7 +156,10 @@ static void pattern_make(unsigned char *to, uint32_t size, int round)
 	to[size - 1] = (unsigned char)round;
 }
 
-/* Both sides send the same bytes: what came last equals what was sent, as far as it was filled. */
+/*
+ * Both sides send the same bytes: the last arrival equals the last send in the bytes that were
+ * filled.
+ */
 static bool mirror_check(const struct session *s, uint32_t size)
 {
 	return content_same(s->recv_data.base, s->send_data.base,
@@ -175,8 +181,8 @@ static bool client_round(struct session *s, uint32_t size, int round)
 }
 
 /*
- * next: the size of the next test, 0 if this is the last. Its counter is cleared before the client
- * is released to write it.
+ * next: the size of the next test, 0 after the last. Its counter is cleared before the client may
+ * write it.
  */
 static bool server_round(struct session *s, uint32_t size, int round, uint32_t next)
 {

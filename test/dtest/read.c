@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* RDMA reads of the peer's memory, each compared with what can be there. */
+/* RDMA reads of the peer's memory; each is compared with the possible contents. */
 
 #include <sched.h>
 #include <string.h>
 
 #include "dtest.h"
 
-/* What is in a sink before each read: neither text nor filler. */
+/* The contents of a sink before each read, which are neither text nor filler. */
 enum { UNTOUCHED = 0xee };
 
 enum verdict { READ_NEW, READ_OLD, READ_WRONG };
@@ -22,8 +22,8 @@ void read_prepare(struct session *s)
 }
 
 /*
- * The peer's memory held what we wrote to it, or its first filling. A program like this one writes
- * all of it anew; another make only puts its text at the start.
+ * The peer's memory held what this side wrote to it, or its first contents. A program of this make
+ * writes all of it again; another make only puts its text at the start.
  */
 static void wanted_make(struct session *s)
 {
@@ -41,7 +41,7 @@ static void wanted_make(struct session *s)
 	memcpy(s->want[NEW_OTHER_MAKE], theirs.text, text < length ? text : length);
 }
 
-/* Another make of peer starts its memory with this. */
+/* Another make of peer starts its memory with this text. */
 static bool is_filler(uint32_t i, unsigned char byte)
 {
 	static const char filler[] = "blah, blah, blah\n";
@@ -49,7 +49,7 @@ static bool is_filler(uint32_t i, unsigned char byte)
 	return i < sizeof(filler) && byte == (unsigned char)filler[i];
 }
 
-/* A read that raced with the peer's change of its memory may show some of both. */
+/* A read that raced with the peer's change of its memory may return some of both. */
 static enum verdict compare(const unsigned char *got, const unsigned char *before,
 			    const unsigned char *after, uint32_t length)
 {
@@ -97,7 +97,7 @@ static bool read_once(struct session *s, double *us)
 	return true;
 }
 
-/* The peer's next step is to change its memory: what is old after the usual reads will be new. */
+/* The peer changes its memory next: contents that the usual reads must find old will be new. */
 static bool read_all(struct session *s)
 {
 	uint64_t deadline = clock_after(session_limit(s, 0));
@@ -123,7 +123,7 @@ static bool read_all(struct session *s)
 	return true;
 }
 
-/* The buffers of the ping-pong are posted before our message tells the peer that it may begin. */
+/* The receives of the ping-pong are posted before the message that lets the peer begin. */
 bool test_reads(struct session *s)
 {
 	say_heading("RDMA READ DATA with SEND MSG");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Results in numbers. */
+/* Prints the results. */
 
 #include <stdlib.h>
 

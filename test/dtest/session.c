@@ -19,7 +19,7 @@ static bool did(struct session *s, enum timing which, uint64_t start, DAT_RETURN
 	return true;
 }
 
-/* Without a limit of its own, a wait may last as long as the data would need at 4 MB/s. */
+/* Without a limit of its own, a wait may take as long as the data would at 4 MB/s. */
 double session_limit(const struct session *s, double bytes)
 {
 	return s->opt->limit > 0 ? s->opt->limit : 60 + bytes / 4e6;
@@ -56,7 +56,9 @@ static bool ia_query(struct session *s)
 	       sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					 : sizeof(struct sockaddr_in));
 	s->max_evd_qlen = ia.max_evd_qlen;
+#ifndef TEST_ONE /* without extensions */
 	s->has_ib = ia.extension_supported == DAT_EXTENSION_IB;
+#endif
 	s->has_read = named_true(&provider, "DAT_IB_RDMA_READ");
 	say("Local Address %s - %s port %llu", sa->sa_family == AF_INET6 ? "AF_INET6" : "AF_INET",
 	    address_text(sa, text), (unsigned long long)s->opt->qual);
@@ -120,7 +122,7 @@ void region_free(struct session *s, struct region *r)
 {
 	uint64_t start = clock_ns();
 
-	/* Memory that may still be registered is not given back. */
+	/* Memory is not freed while it may still be registered. */
 	if (r->lmr && !did(s, TIME_LMR_FREE, start, dat_lmr_free(r->lmr), "dat_lmr_free"))
 		s->teardown_failed = true;
 	else
@@ -128,7 +130,10 @@ void region_free(struct session *s, struct region *r)
 	memset(r, 0, sizeof(*r));
 }
 
-/* The two areas are several buffers long: each message of the ping-pong has a place of its own. */
+/*
+ * The two areas have the length of several buffers: each message of the ping-pong has a place of
+ * its own.
+ */
 static bool data_create(struct session *s)
 {
 	uint32_t length = s->opt->length;
@@ -174,7 +179,10 @@ static bool evd_make(struct session *s, int qlen, DAT_CNO_HANDLE cno, DAT_EVD_FL
 	return true;
 }
 
-/* As long as the burst asks for, at least as long as the queue, at most what the adapter has. */
+/*
+ * The length is that of the burst, but not less than the queue's, and not more than the adapter's
+ * limit.
+ */
 static int evd_length(const struct session *s, int64_t wanted, int depth)
 {
 	if (wanted > s->max_evd_qlen)
@@ -282,7 +290,7 @@ static void evd_drain(struct session *s, DAT_EVD_HANDLE evd, const char *what)
 	}
 }
 
-/* What went wrong beside the connection has no other witness than this EVD. */
+/* Only this EVD reports errors that belong to no connection. */
 static void async_check(struct session *s)
 {
 	DAT_EVENT event;
@@ -328,7 +336,7 @@ static void events_destroy(struct session *s)
 	s->cno = DAT_HANDLE_NULL;
 }
 
-/* Frees whatever session_open and session_meet got, complete or not. */
+/* Frees the objects of session_open and session_meet, even if those have failed. */
 void session_close(struct session *s)
 {
 	uint64_t start;

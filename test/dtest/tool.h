@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What all programs of this folder need: output, time, addresses, events, the side channel. */
+/*
+ * Common parts of all programs of this folder: output, time, addresses, events, the side channel.
+ */
 
 #ifndef TOOL_H
 #define TOOL_H
@@ -18,8 +20,8 @@ enum {
 };
 
 /*
- * output.c: progress goes to stdout line by line, failures, by complain(), to stderr; both carry the process id,
- * except for what note() prints.
+ * output.c: progress goes to stdout line by line, failures, by complain(), to stderr; both have the
+ * process id, except lines of note().
  */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_result(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -43,13 +45,13 @@ enum wait_mode {
 struct waiter {
 	enum wait_mode mode;
 	DAT_CNO_HANDLE cno;
-	unsigned long polls; /* looks that found nothing */
+	unsigned long polls; /* polls that found nothing */
 };
 
 bool event_await(struct waiter *w, DAT_EVD_HANDLE evd, const char *what, double seconds,
 		 DAT_EVENT *event);
 bool event_await_silent(struct waiter *w, DAT_EVD_HANDLE evd, double seconds, DAT_EVENT *event,
-			bool *found); /* success without an event: time over */
+			bool *found); /* success without an event: the time was over */
 
 /* channel.c: the server tells its address and provider name over TCP before the DAT connection */
 struct channel_news {
@@ -57,13 +59,13 @@ struct channel_news {
 	char provider[PROVIDER_SIZE];
 };
 
-enum channel_result { CHANNEL_OK, CHANNEL_NOBODY, CHANNEL_FAILED };
+enum channel_result { CHANNEL_OK, CHANNEL_NO_PEER, CHANNEL_FAILED };
 
 int channel_listen(uint16_t port);
 bool channel_answer(int listener, const struct sockaddr *ia, const char *provider, double seconds);
 enum channel_result channel_ask(const char *host, uint16_t port, double seconds,
 				struct channel_news *news);
-/* The same where the client answers with its own address. */
+/* The same, but the client answers with its own address. */
 bool channel_exchange(int listener, const struct sockaddr *ia, const char *provider, double seconds,
 		      struct channel_news *client);
 enum channel_result channel_ask_and_tell(const char *host, uint16_t port, double seconds,

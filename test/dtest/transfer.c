@@ -78,7 +78,7 @@ static bool written_check(struct session *s)
 	return true;
 }
 
-/* The peer may read as soon as it has our message, so what it is to read is in place before. */
+/* The peer may read as soon as it has the message, so the contents are in place before. */
 bool test_writes(struct session *s)
 {
 	bool reads = s->opt->kind == KIND_FULL && s->has_read;
@@ -114,7 +114,7 @@ static void immed_text(char text[TEXT_SIZE], bool server, int index)
 	snprintf(text, TEXT_SIZE, "%srdma writes completed == %d", write_text(server), index + 1);
 }
 
-/* Each write says which one it is, at the start and in the last byte; the rest stays. */
+/* The first and last bytes of each write have its number; the rest does not change. */
 static bool burst_post_immed(struct session *s)
 {
 	uint32_t length = s->opt->length;
@@ -134,6 +134,13 @@ static bool burst_post_immed(struct session *s)
 	return true;
 }
 
+#ifdef TEST_ONE /* without extensions the event never comes, so the test is not begun */
+static bool immed_await(struct session *s)
+{
+	(void)s;
+	return false;
+}
+#else
 static bool immed_await(struct session *s)
 {
 	uint64_t index = (uint64_t)s->next_msg++;
@@ -162,6 +169,7 @@ static bool immed_await(struct session *s)
 	}
 	return true;
 }
+#endif
 
 static bool written_check_immed(struct session *s)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Faults for tests of verbs programs, preloaded before the program: VERBS_FAULT is a list with commas of
- * rnr=N, each Nth receive is posted 5 ms late, so that messages find none;
- * delay=USEC, each work request is posted that much later;
- * drop=N, after N work requests the links of this process to others are cut, as if those had died.
- * The device knows nothing of it: the calls of its context are replaced when the first queue pair is made.
+ * Faults for tests of verbs programs, preloaded before the program: VERBS_FAULT is a
+ * comma-separated list of
+ *	rnr=N: each Nth receive is posted 5 ms late, so that messages find none;
+ *	delay=USEC: each work request is posted that much later;
+ *	drop=N: after N work requests the links of this process are cut, as if its peers had died.
+ * The device is unchanged: the calls of its context are replaced when the first queue pair is made.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +20,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-/* What the program's own calls find instead of the libraries'. */
+/* The program calls these functions in the place of the libraries' functions. */
 #define INSTEAD __attribute__((visibility("default")))
 
 #define LATE_US	 5000u
@@ -28,13 +29,13 @@
 #define NEXT(of) ((__typeof__(&(of)))dlsym(RTLD_NEXT, #of))
 
 static struct {
-	unsigned rnr, delay, drop; /* 0: not that one */
+	unsigned rnr, delay, drop; /* 0 if the fault is not asked for */
 	atomic_uint posted, received;
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 } fault;
 
-/* ---- links: the sockets by which processes know of each other ---- */
+/* ---- links: the sockets between the processes that use the device ---- */
 
 static int links[LINKS];
 static atomic_uint link_count;
@@ -79,7 +80,7 @@ static void links_cut(void)
 		shutdown(links[i], SHUT_RDWR);
 }
 
-/* ---- receives that are late, and those behind them ---- */
+/* ---- late receives, and those behind them ---- */
 
 struct late {
 	STAILQ_ENTRY(late) entry;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A peer that goes mad over a live connection: it writes into all that it shares with its victim, every field of every
- * structure, and keeps sending. The victim, built with the address sanitizer, sees error completions and broken
- * connections and nothing else; afterwards it connects to a sane peer and closes everything.
+ * Fuzzes shared memory over a live connection: a faulty peer overwrites every field of every structure that it shares
+ * with its victim, and keeps sending. The victim, built with the address sanitizer, must see only error completions and
+ * broken connections; afterwards it connects to a correct peer and closes everything.
  *
  * FUZZ_SECONDS bounds the time, FUZZ_SEED is the first round's number.
  */
 #include <stdio.h>
 #include <infiniband/verbs.h>
-#include "softverbs/srq.h"
+#include "softverbs/object/srq.h"
 #include "test/fuzz/mutate.h"
 #include "test/unit/node.h"
 
 #define QPS	  6u
 #define MUTATIONS 6000u
 #define SIGNALED  IBV_SEND_SIGNALED
-#define ROUND_MAX (60 * NSEC_PER_SEC) /* a round that takes longer hangs */
+#define ROUND_MAX (60 * NSEC_PER_SEC) /* seconds after which a round counts as hung */
 
 struct round {
 	uint32_t number;
-	const char *copy; /* SOFTVERBS_COPY of both */
+	const char *copy; /* the peer's and the victim's SOFTVERBS_COPY */
 	uint32_t srq;
 };
 
@@ -30,7 +30,10 @@ static struct round round_of(uint32_t number)
 	return (struct round){ number, ways[number % 3], number / 3 % 2 ? 64 : 0 };
 }
 
-/* ---- what there is to write: in the victim's written area, and in the own area, which the victim reads ---- */
+/*
+ * ---- targets: in the area that the victim writes, and in its own area, which the victim reads
+ * ----
+ */
 
 #define FIELD(pointer) ((struct place){ (void *)(pointer), sizeof(*(pointer)) })
 
@@ -39,84 +42,87 @@ struct place {
 	size_t size;
 };
 
-/* A member of a structure, each as often as any other. */
+/* Picks a member of a structure, each with the same probability. */
 #define MEMBER(noise, pointer, type) \
 	(FIELD((_Atomic(uint32_t) *)(void *)(pointer) + noise_next(noise) % (sizeof(type) / 4)))
 
-static struct place place_connection(struct noise *n, struct sv_tx *tx)
+static struct place place_connection(struct noise *n, struct sv_remote_rq *remote)
 {
-	struct rw_bounce *bounce = NULL;
-	uint64_t offset = tx->ro ? atomic_load(&tx->ro->bounce) : 0;
+	struct bounce_by_peers *bounce = NULL;
+	uint64_t offset = remote->by_owner ? atomic_load(&remote->by_owner->bounce) : 0;
 
-	if (!tx->rw || !tx->landing)
+	if (!remote->by_peers || !remote->rx_slot)
 		return (struct place){ 0 };
-	if (offset && offset < tx->peer->rw_size - sizeof(*bounce))
-		bounce = (struct rw_bounce *)(void *)((uint8_t *)tx->peer->rw + offset);
+	if (offset)
+		bounce = sv_area_at(remote->peer, HEAP_BY_PEERS, offset, sizeof(*bounce));
 	switch (noise_next(n) % 12) {
-	case 0: return FIELD(&tx->landing[noise_next(n) & tx->mask].head);
-	case 1: return FIELD(&tx->landing[noise_next(n) & tx->mask].what);
-	case 2: return FIELD(&tx->landing[noise_next(n) & tx->mask].eager);
-	case 3: return FIELD(&tx->rw->seq);
-	case 4: return MEMBER(n, tx->rw, struct rw_qp);
-	case 5: return MEMBER(n, tx->cq, struct rw_cq);
-	case 6: return FIELD(&tx->landing[tx->seq & tx->mask].head);
+	case 0: return FIELD(&remote->rx_slot[noise_next(n) & remote->mask].head);
+	case 1: return FIELD(&remote->rx_slot[noise_next(n) & remote->mask].what);
+	case 2: return FIELD(&remote->rx_slot[noise_next(n) & remote->mask].eager);
+	case 3: return FIELD(&remote->by_peers->seq);
+	case 4: return MEMBER(n, remote->by_peers, struct qp_by_peers);
+	case 5: return MEMBER(n, remote->cq, struct cq_by_peers);
+	case 6: return FIELD(&remote->rx_slot[remote->seq & remote->mask].head);
 	case 7:
-		if (tx->arrival)
-			return FIELD(&tx->arrival[noise_next(n) & tx->mask]);
-		return FIELD(&tx->rw->fault);
+		if (remote->arrival)
+			return FIELD(&remote->arrival[noise_next(n) & remote->mask]);
+		return FIELD(&remote->by_peers->fault);
 	case 8:
-		if (tx->srq && tx->arrival)
-			return MEMBER(n, tx->srq, struct rw_srq);
-		return FIELD(&tx->rw->wait);
+		if (remote->srq && remote->arrival)
+			return MEMBER(n, remote->srq, struct srq_by_peers);
+		return FIELD(&remote->by_peers->wait);
 	case 9:
 		if (bounce)
 			return MEMBER(n, &bounce->ask[noise_next(n) % BOUNCE_PARTS],
-				      struct rw_bounce_ask);
-		return FIELD(&tx->rw->busy);
+				      struct bounce_ask);
+		return FIELD(&remote->by_peers->busy);
 	case 10:
 		if (bounce)
 			return MEMBER(n, &bounce->answer[noise_next(n) % BOUNCE_PARTS],
-				      struct rw_bounce_answer);
-		return FIELD(&tx->rw->eager_prod);
+				      struct bounce_answer);
+		return FIELD(&remote->by_peers->eager_prod);
 	default:
-		if (tx->eager)
-			return (struct place){ tx->eager + noise_next(n) % tx->eager_size / 16 * 16,
-					       16 };
-		return FIELD(&tx->rw->seq);
+		if (remote->eager)
+			return (struct place){
+				remote->eager + noise_next(n) % remote->eager_size / 16 * 16, 16
+			};
+		return FIELD(&remote->by_peers->seq);
 	}
 }
 
-static struct place place_process(struct noise *n, struct sv_rw *rw)
+static struct place place_process(struct noise *n, struct area_by_peers *by_peers)
 {
 	switch (noise_next(n) % 6) {
-	case 0: return MEMBER(n, &rw->attention, struct rw_attention);
-	case 1: return FIELD(&rw->invalidated[noise_next(n) % 16]);
-	case 2: return FIELD(&rw->invalidated[noise_next(n) % SV_REGIONS]);
-	case 3: return MEMBER(n, &rw->qp[noise_next(n) % 16], struct rw_qp);
-	case 4: return MEMBER(n, &rw->cq[noise_next(n) % 4], struct rw_cq);
-	default: return FIELD((_Atomic(uint64_t) *)(void *)rw + noise_next(n) % (sizeof(*rw) / 8));
+	case 0: return MEMBER(n, &by_peers->attention, struct attention_by_peers);
+	case 1: return FIELD(&by_peers->invalidated[noise_next(n) % 16]);
+	case 2: return FIELD(&by_peers->invalidated[noise_next(n) % SV_REGIONS]);
+	case 3: return MEMBER(n, &by_peers->qp[noise_next(n) % 16], struct qp_by_peers);
+	case 4: return MEMBER(n, &by_peers->cq[noise_next(n) % 4], struct cq_by_peers);
+	default:
+		return FIELD((_Atomic(uint64_t) *)(void *)by_peers +
+			     noise_next(n) % (sizeof(*by_peers) / 8));
 	}
 }
 
-/* What this process publishes: its queues, receives and keys are then lies. */
+/* The structures that this process publishes: its queues, receives and keys. */
 static struct place place_own(struct noise *n, struct sv_qp *qp)
 {
-	struct sv_ro *ro = area_own()->ro;
+	struct area_by_owner *by_owner = sv_area_own()->by_owner;
 	struct sv_wq *wq = qp->srq ? &qp->srq->wq : &qp->rq;
 
 	switch (noise_next(n) % 8) {
-	case 0: return MEMBER(n, qp->ro, struct ro_qp);
+	case 0: return MEMBER(n, qp->by_owner, struct qp_by_owner);
 	case 1: return FIELD(&wq->post[noise_next(n) & wq->post_mask]);
 	case 2: return FIELD(&wq->post[wq->posted & wq->post_mask]);
 	case 3: return FIELD(&wq->sge[noise_next(n) % ((wq->mask + 1) * wq->max_sge)]);
-	case 4: return MEMBER(n, &ro->region[noise_next(n) % 8], struct ro_region);
-	case 5: return MEMBER(n, &ro->rx[qp->index], struct ro_rx);
-	case 6: return MEMBER(n, &ro->cq[noise_next(n) % 4], struct ro_cq);
-	default: return MEMBER(n, &ro->srq[noise_next(n) % 4], struct ro_srq);
+	case 4: return MEMBER(n, &by_owner->region[noise_next(n) % 8], struct region_entry);
+	case 5: return MEMBER(n, &by_owner->rx[qp->index], struct rx_by_owner);
+	case 6: return MEMBER(n, &by_owner->cq[noise_next(n) % 4], struct cq_by_owner);
+	default: return MEMBER(n, &by_owner->srq[noise_next(n) % 4], struct srq_by_owner);
 	}
 }
 
-/* ---- the mad one ---- */
+/* ---- the faulty peer ---- */
 
 static bool is_linked(void *arg)
 {
@@ -131,7 +137,7 @@ static void mad_post(struct noise *n, struct node *node)
 
 	node_send(node, i, 1, 0, lengths[noise_next(n) % 8], SIGNALED);
 	node_recv(node, i, 2, 0, 100000);
-	peer_ring(atomic_load(&qp_of(node->qp[0])->peer));
+	sv_peer_ring(atomic_load(&qp_of(node->qp[0])->peer));
 	while (ibv_poll_cq(node->cq, 1, &wc) == 1)
 		;
 }
@@ -155,9 +161,10 @@ static int mad_child(int fd, void *arg)
 	for (uint32_t i = 0; i < MUTATIONS; i++) {
 		struct sv_qp *qp = qp_of(node.qp[noise_next(&n) % QPS]);
 		uint32_t which = noise_next(&n) % 8;
-		struct place place = which < 5	 ? place_connection(&n, &qp->tx)
-				     : which < 7 ? place_own(&n, qp)
-						 : place_process(&n, atomic_load(&qp->peer)->rw);
+		struct place place = which < 5 ? place_connection(&n, &qp->remote_rq)
+				     : which < 7
+					     ? place_own(&n, qp)
+					     : place_process(&n, atomic_load(&qp->peer)->by_peers);
 
 		if (place.at)
 			mutate(&n, place.at, place.size);
@@ -166,7 +173,7 @@ static int mad_child(int fd, void *arg)
 	}
 	process_say(fd, 0);
 	process_sync(fd);
-	/* its own tables are nonsense: nothing of it can be closed */
+	/* its own tables are corrupted, so it cannot close an object */
 	_exit(0);
 }
 
@@ -203,12 +210,12 @@ static void victim_poll(struct node *node)
 	}
 }
 
-/* It does what programs do with a connection that failed: some are reset and end. */
+/* Does what programs do with a failed connection: some are reset, some are closed. */
 static void victim_repair(struct noise *n, struct node *node)
 {
 	struct ibv_qp *qp = node->qp[noise_next(n) % QPS];
 
-	if (qp_state(qp) == IBV_QPS_ERR && noise_next(n) % 64 == 0)
+	if (sv_qp_state(qp) == IBV_QPS_ERR && noise_next(n) % 64 == 0)
 		qp_to(qp, noise_next(n) % 2 ? IBV_QPS_RESET : IBV_QPS_ERR);
 }
 
@@ -230,7 +237,7 @@ static int sane_child(int fd, void *arg)
 	return node_close(&node);
 }
 
-/* A new connection, beside the broken ones, with all that they left behind. */
+/* Makes a new connection beside the broken ones and their remains. */
 static void victim_is_well(struct round *round)
 {
 	struct process child;
@@ -273,11 +280,13 @@ static void victim_lives(struct round *round)
 		if (i % 64 == 0 && poll(&poll_fd, 1, 0))
 			break;
 		if (clock_now() > deadline) {
-			CU_FAIL("a round without end");
+			CU_FAIL("a round that does not end");
 			break;
 		}
 	}
-	/* beside its corpse, or now and then beside it alive, waiting out the copies that it never ends */
+	/*
+	 * the faulty peer is dead, or in one round of eight alive, with copies that it never ends
+	 */
 	if (round->number % 8)
 		process_kill(&child);
 	victim_is_well(round);
@@ -304,10 +313,13 @@ static void mad_peers(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C.10 a peer that writes nonsense costs its connections and nothing else", mad_peers },
+	{ "a peer that writes random values breaks its own connections only", mad_peers },
 };
 
-/* Its races are its purpose, and it forks while threads run: nothing for the thread sanitizer. */
+/*
+ * The races are intended, and the test forks while threads run, so the thread sanitizer cannot
+ * judge it.
+ */
 int main(int argc, char **argv)
 {
 	if (PROCESS_TSAN) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Noise from a number, and what it does to memory that others read. */
+/* Pseudo-random numbers from a seed, and their use to change shared memory. */
 #ifndef MUTATE_H
 #define MUTATE_H
 
@@ -33,8 +33,8 @@ static inline uint32_t noise_value(struct noise *noise, uint32_t now)
 	};
 
 	switch (noise_next(noise) % 6) {
-	case 0: return now ^ 1u << noise_next(noise) % 32; /* a bit */
-	case 1: return now + (noise_next(noise) % 9 - 4);  /* a neighbour */
+	case 0: return now ^ 1u << noise_next(noise) % 32; /* one bit */
+	case 1: return now + (noise_next(noise) % 9 - 4);  /* a neighbouring value */
 	case 2: return edges[noise_next(noise) % (sizeof(edges) / sizeof(edges[0]))];
 	case 3: return (now & 0xffff0000) | (noise_next(noise) & 0xffff);
 	case 4: return (now & 0xffff) | noise_next(noise) << 16;
@@ -42,7 +42,7 @@ static inline uint32_t noise_value(struct noise *noise, uint32_t now)
 	}
 }
 
-/* One byte, one word, or all words. */
+/* Changes one byte, one word, or all words. */
 static inline void mutate(struct noise *noise, void *at, size_t size)
 {
 	_Atomic(uint32_t) *word = at;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# `make install`, `install-strip` and `uninstall` into folders of their own, over files of an administrator, with any umask.
+# `make install`, `install-strip` and `uninstall` into folders of their own, over an administrator's files, with any
+# umask.
 set -u
 : "${BUILD:?the build folder}"
 case ${SAN:-} in ?*) echo 'skipped: the programs that it compiles have no sanitizer'; exit 77 ;; esac
@@ -15,7 +16,7 @@ fail() {
 	exit 1
 }
 
-# run TARGET [VARIABLE=VALUE...]: make with the build that is there.
+# run TARGET [VARIABLE=VALUE...]: runs make on the existing build.
 run() {
 	target=$1
 	shift
@@ -27,12 +28,12 @@ listing() {
 	(cd "$root" && find . -mindepth 1 \( -type d -printf '%M %p\n' -o -type l -printf '%p %l\n' -o -printf '%M %p %s\n' \) | sort)
 }
 
-# --- an empty system: modes, links, and nothing said
+# --- an empty system: modes and links are right, and nothing is printed
 (umask 077 && run install) || exit
 [ ! -s "$tmp/said" ] || fail 'something is said'
 [ -z "$(find "$root/usr" "$root/etc" -type f ! -perm 644 ! -perm 755)" ] || fail 'modes of files follow the umask'
 [ -z "$(find "$root/usr" "$root/etc" -type d ! -perm 755)" ] || fail 'modes of folders follow the umask'
-for name in dat2 daplofa daplsoft; do
+for name in dat2 daplofa daploscm daploucm daplsoft; do
 	[ "$(readlink "$root$lib/lib$name.so.2")" = lib$name.so.2.0.0 ] || fail "lib$name.so.2"
 	[ "$(readlink "$root$lib/lib$name.so")" = lib$name.so.2 ] || fail "lib$name.so"
 	[ -f "$root$lib/lib$name.so.2.0.0" ] && [ ! -L "$root$lib/lib$name.so.2.0.0" ] || fail "lib$name.so.2.0.0"
@@ -42,7 +43,7 @@ grep -q "$lib/softverbs" "$root/usr/bin/softverbs-run" || fail 'softverbs-run do
 grep -q "$lib/libdaplsoft.so.2" "$root/etc/dat.conf" || fail 'dat.conf does not know LIBDIR'
 listing >"$tmp/first"
 
-# --- again: nothing changes; then over what an administrator wrote
+# --- again: nothing changes; then over an administrator's changes
 run install
 listing | cmp -s - "$tmp/first" || fail 'a second installation differs'
 echo '# of the site' >"$root/etc/dat.conf"
@@ -53,7 +54,7 @@ run install
 grep -q 'dat.conf is kept.*dat.conf.new' "$tmp/said" || fail 'dat.conf: nothing is said'
 grep -q "$lib/libdaplsoft" "$root/etc/dat.conf.new" || fail 'dat.conf.new is missing'
 
-# --- what others have in the same folders stays, and so do changed files of configuration
+# --- other packages' files in the same folders stay, and so do changed configuration files
 for other in $lib/libother.so usr/include/dat2/other.h etc/other usr/share/doc/udapl/notes; do
 	echo other >"$root/$other"
 done
@@ -97,4 +98,26 @@ run uninstall
 [ ! -e "$root/usr/include/dat2" ] && [ ! -e "$root$lib/softverbs" ] && [ ! -e "$root/usr/share/doc/udapl" ] ||
 	fail 'folders are left'
 
-echo 'installed, kept, stripped, removed'
+# --- DAT 1.2 only where it is asked for: the example by its own line, and an unchanged dat.conf of OFED 1.x
+run install
+[ ! -e "$root/usr/include/dat" ] && [ ! -e "$root$lib/libdat.so.1" ] || fail 'DAT 1.2 without COMPAT'
+run install COMPAT=1
+[ "$(readlink "$root$lib/libdat.so.1")" = libdat.so.1.2.0 ] && [ "$(readlink "$root$lib/libdat.so")" = libdat.so.1 ] ||
+	fail 'links of libdat.so.1'
+[ "$(readlink "$root$lib/libdaplcma.so.1")" = libdaplofa.so.2 ] || fail 'libdaplcma.so.1'
+if command -v pkg-config >/dev/null; then
+	(cd "$tmp/examples" && sed -n 's/^ \*     \(cc .*dat)\)$/\1/p' srq_dat12.c | sh -e) >"$tmp/said" 2>&1 || fail 'the line of DAT 1.2'
+	# The link leads to a provider of RDMA devices, of which there are none; another provider in its place is
+	# opened.
+	ln -sfn libdaplsoft.so.2 "$root$lib/libdaplcma.so.1"
+	echo 'OpenIB-cma u1.2 nonthreadsafe default libdaplcma.so.1 dapl.1.2 "soft0 1" ""' >"$tmp/dat.conf"
+	[ -x "$tmp/examples/srq_dat12" ] || fail 'the example of DAT 1.2 has no line that compiles it'
+	"$tmp/examples/srq_dat12" OpenIB-cma >"$tmp/said" 2>&1 || fail 'the example of DAT 1.2'
+	ln -sfn libdaplofa.so.2 "$root$lib/libdaplcma.so.1"
+fi
+run uninstall
+[ -e "$root$lib/libdat.so.1.2.0" ] && [ -e "$root/usr/include/dat/udat.h" ] || fail 'DAT 1.2 is removed without COMPAT'
+run uninstall COMPAT=1
+[ -z "$(find "$root" ! -type d)" ] && [ ! -e "$root/usr/include/dat" ] || fail 'something of DAT 1.2 is left'
+
+echo 'installed, kept, stripped, removed; DAT 1.2 on demand'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Machines that are not supported get one error that says what is.
+# An unsupported machine, or an rdma-core that is too old, gets one error that names the supported ones.
 set -u
 cc=${CC:-cc}
 tmp=$(mktemp -d)
@@ -16,4 +16,13 @@ refused() {
 $cc -Werror -fsyntax-only -x c util/platform.h || exit 1
 refused -U__LP64__
 refused -U__BYTE_ORDER__ -D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__
-echo '64-bit little-endian machines only'
+
+mkdir -p "$tmp/old/infiniband"
+echo 'struct ibv_context;' >"$tmp/old/infiniband/verbs.h"
+if tools/verbs-probe $cc "-I$tmp/old" >"$tmp/out" 2>"$tmp/said"; then
+	echo 'FAILED: an old rdma-core is accepted'
+	exit 1
+fi
+[ "$(grep -c 'rdma-core 33' "$tmp/said")" -eq 1 ] && [ ! -s "$tmp/out" ] ||
+	{ cat "$tmp/said" "$tmp/out"; echo 'FAILED: an old rdma-core: no such error'; exit 1; }
+echo '64-bit little-endian machines, rdma-core 33 or later'

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Trees in unusual places: a path with blanks, a tree that was moved, a source that cannot be written, two demos at once.
+# Trees in unusual places: a path with blanks, a tree that was moved, a source that cannot be written, two demos at
+# once.
 set -u
 : "${BUILD:?the build folder}"
 case ${SAN:-} in ?*) echo 'skipped: once is enough'; exit 77 ;; esac
@@ -18,7 +19,7 @@ demo() {
 	(cd "$1" && eval "MAKEFLAGS= make -s ${2:-demo} ${MAKE_AGAIN:-}" 2>&1)
 }
 
-# The products, as built by this check: what depends on the path must notice that it changed, the rest need not be rebuilt.
+# The products are those of this check's build: products that depend on the path are rebuilt, the others are not.
 mkdir "$tree"
 git ls-files -z 2>/dev/null | grep -qz Makefile && list='git ls-files -z' || list='find . -path ./build -prune -o -type f -print0'
 $list | tar --null -T - -cf - | tar -C "$tree" -xf -
@@ -27,19 +28,20 @@ cp -a "$BUILD/obj" "$BUILD/lib" "$BUILD/bin" "$BUILD/gen" "$BUILD/flags" "$BUILD
 demo "$tree" >"$tmp/said" || fail 'the demo in a path with blanks'
 grep -qF "\"$tree/build/lib/libdaplsoft.so.2\"" "$tree/build/dat.conf" || fail 'dat.conf does not lead into the tree'
 
-# Moved: the next make mends what held the old path.
+# After a move the next make rebuilds what contains the old path.
 mv "$tree" "$tmp/moved"
 demo "$tmp/moved" >"$tmp/said" || fail 'the demo of a moved tree'
 grep -q "$tmp/moved/build/lib" "$tmp/moved/build/dat.conf" || fail 'dat.conf leads to the old place'
 
-# Two at once: ports are chosen.
+# Two demos at once choose different ports.
 demo "$tmp/moved" run-demo >"$tmp/said" &
 other=$!
 demo "$tmp/moved" run-demo >"$tmp/said 2" || fail 'one of two demos'
 wait $other || fail 'the other of two demos'
 grep -q PASSED "$tmp/said" && grep -q PASSED "$tmp/said 2" || fail 'a demo did not pass'
 
-# A source that cannot be written: ./demo builds where the user's caches are. Everything is there already but for the link.
+# If the source cannot be written, ./demo builds in the user's cache folder. Everything is built already but for the
+# link.
 note=
 if mkdir "$tmp/read only" && mount --bind "$tmp/moved" "$tmp/read only" 2>/dev/null &&
 	mount -o remount,ro,bind "$tmp/read only" 2>/dev/null; then

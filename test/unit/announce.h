@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* For suites that stand between the provider and the CM: the provider that is linked into this very program. */
+/*
+ * For suites that wrap calls between the provider and the CM: announces the provider that is linked
+ * into this program.
+ */
 #ifndef ANNOUNCE_H
 #define ANNOUNCE_H
 
 #include <stdlib.h>
 #include "dapl/udapl/provider.h"
 
-/* env_open opens it from now on. */
+/* After this call env_open opens that provider. */
 static inline void announce(void)
 {
 	static DAT_PROVIDER_INFO info = { .ia_name = "linked", .dapl_version_major = 2 };

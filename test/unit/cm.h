@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * What the tests of the connection manager share: fetching events with a deadline, listeners,
- * clients, whole connections.
+ * Helpers for tests of the connection manager: events with a deadline, listeners, clients, whole
+ * connections.
  */
 #ifndef TEST_CM_H
 #define TEST_CM_H
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,23 +16,11 @@
 #include <rdma/rdma_cma.h>
 #include "test/unit/unit.h"
 
-/* An event, acknowledged; the private data is copied. */
+/* A copy of an event that was acknowledged, with its private data. */
 struct seen {
 	struct rdma_cm_event event;
 	uint8_t data[256];
 };
-
-static inline unsigned count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	unsigned count = 0;
-
-	while (dir && readdir(dir))
-		count++;
-	if (dir)
-		closedir(dir);
-	return count;
-}
 
 static inline bool cm_ready(struct rdma_event_channel *channel, int milliseconds)
 {
@@ -58,8 +45,8 @@ static inline bool cm_take(struct rdma_event_channel *channel, struct seen *seen
 }
 
 /*
- * The next event of the channel is of this type; otherwise the test has failed and says what came
- * instead.
+ * Waits for the next event of the channel; fails the test and prints the event if it has another
+ * type.
  */
 static inline bool cm_expect(struct rdma_event_channel *channel, enum rdma_cm_event_type type,
 			     struct seen *seen)
@@ -102,7 +89,7 @@ static inline struct rdma_cm_id *cm_bound(struct rdma_event_channel *channel, ui
 	return NULL;
 }
 
-/* A listener on a port of its own, which rdma_get_src_port tells. */
+/* A listener on a port that the CM chooses; rdma_get_src_port returns it. */
 static inline struct rdma_cm_id *cm_listener(struct rdma_event_channel *channel, int backlog)
 {
 	struct rdma_cm_id *id = cm_bound(channel, 0);
@@ -114,7 +101,7 @@ static inline struct rdma_cm_id *cm_listener(struct rdma_event_channel *channel,
 	return NULL;
 }
 
-/* An identifier that only has to connect. */
+/* An identifier whose address and route are resolved. */
 static inline struct rdma_cm_id *cm_client(struct rdma_event_channel *channel, uint16_t port)
 {
 	struct sockaddr_in addr = cm_loopback(port);
@@ -141,7 +128,8 @@ static inline struct rdma_conn_param cm_param(uint32_t qpn)
 
 /* Both sides of a connection of identifiers without queue pairs. */
 struct pair {
-	struct rdma_event_channel *near, *far; /* of the connecting and the listening side */
+	/* of the connecting side and of the listening side */
+	struct rdma_event_channel *near, *far;
 	struct rdma_cm_id *listener, *active, *passive;
 };
 

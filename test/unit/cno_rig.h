@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* For suites of notification objects over the fake device. */
+/* Helpers for suites of notification objects over the fake device. */
 #ifndef CNO_RIG_H
 #define CNO_RIG_H
 
@@ -23,7 +23,7 @@ static inline DAT_EVD_HANDLE rig_evd_on(const struct rig *rig, DAT_CNO_HANDLE cn
 	return evd;
 }
 
-/* The trigger that is there names this EVD; NULL: there is none. */
+/* Takes one trigger without waiting and checks that it names this EVD; NULL: no trigger is left. */
 static inline void rig_named(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE expected)
 {
 	DAT_EVD_HANDLE evd = (DAT_EVD_HANDLE)(uintptr_t)8;
@@ -39,7 +39,7 @@ static inline bool rig_readable(int fd)
 	return poll(&poller, 1, 0) == 1;
 }
 
-/* A second thread in dat_cno_wait. */
+/* A thread that calls dat_cno_wait. */
 struct cno_waiter {
 	pthread_t thread;
 	DAT_CNO_HANDLE cno;

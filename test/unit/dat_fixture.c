@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The dat.conf of the suites: the IA name ofa-v2-soft, served by the library that DAPL_SOFT_LIB
+ * Writes the dat.conf of the suites: IA ofa-v2-soft, served by the library that DAPL_SOFT_LIB
  * names.
  */
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include "test/unit/unit.h"
 
 /*
- * Before main, since the registry reads the file when it is first asked for something. What the
- * caller set stands.
+ * Runs before main, because the registry reads the file on first use. Variables that the caller has
+ * set are kept.
  */
 __attribute__((constructor)) static void write_conf(void)
 {

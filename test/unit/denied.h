@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A process that may not reach into another's memory, nor by that way into its own. */
+/*
+ * Takes from a process the right to access other processes' memory, and its own, by
+ * process_vm_readv and _writev.
+ */
 #ifndef DENIED_H
 #define DENIED_H
 
@@ -13,8 +16,8 @@
 #include <sys/syscall.h>
 
 /*
- * From now on process_vm_readv and process_vm_writev fail with EPERM, here and in what is forked or
- * executed. False: filters are not to be had.
+ * After this call process_vm_readv and process_vm_writev fail with EPERM in this process and in its
+ * children. Returns false if the system has no seccomp filters.
  */
 static inline bool deny_process_vm(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A consumer that blocks until an edge of a descriptor after each event, and a producer on another processor
- * that makes the next event as soon as the consumer has taken the last one: every arming races with it.
+ * A consumer that blocks on a descriptor's edge after each event, and a producer on another
+ * processor that makes the next event as soon as the consumer has taken the last one, so that every
+ * arming races with an event.
  */
 #ifndef EV_RACE_H
 #define EV_RACE_H
@@ -17,7 +18,7 @@
 #include "test/unit/ep_util.h"
 #include "util/clock.h"
 
-#define RACE_PATIENCE 60000 /* milliseconds of sleep that are a lost wake-up */
+#define RACE_PATIENCE 60000 /* in ms; a longer sleep is a lost wake-up */
 #define RACE_PAUSE    300
 
 #if defined(__SANITIZE_THREAD__)
@@ -31,13 +32,13 @@
 struct race {
 	DAT_EVD_HANDLE evd;
 	int fd;
-	int loop; /* sees edges of the descriptor */
+	int loop; /* epoll, edge-triggered */
 	unsigned rounds;
-	bool (*produce)(struct race *race, unsigned round); /* in a thread of its own */
+	bool (*produce)(struct race *race, unsigned round); /* called in the producer's thread */
 	bool (*taken)(struct race *race, unsigned round, const DAT_EVENT *event);
 	DAT_RETURN (*arm)(struct race *race);
 	void *arg;
-	atomic_uint wanted; /* events that the producer may have made */
+	atomic_uint wanted; /* number of events that the producer may have made */
 	atomic_bool ended, failed;
 	unsigned sleeps, busy, spurious;
 };
@@ -61,7 +62,10 @@ static inline void *race_produce(void *arg)
 	}
 }
 
-/* Any short time, so that the next event comes before, while and after the EVD is armed. */
+/*
+ * Pauses for a varying short time, so that the next event occurs before, during and after the
+ * arming.
+ */
 static inline void race_pause(const struct race *race, unsigned round)
 {
 	unsigned looks = (round * 2654435761u >> 16) % RACE_PAUSE;
@@ -75,7 +79,10 @@ static inline DAT_RETURN race_arm_evd(struct race *race)
 	return DAT_EVD_ARM(race->evd, 0, 1);
 }
 
-/* Arms, and sleeps if it may. false: something failed, or a wake-up was lost. */
+/*
+ * Arms and, unless arming reports an event, blocks. Returns false if a call failed or a wake-up was
+ * lost.
+ */
 static inline bool race_sleep(struct race *race)
 {
 	struct epoll_event event;
@@ -92,7 +99,7 @@ static inline bool race_sleep(struct race *race)
 	return status == DAT_SUCCESS && epoll_wait(race->loop, &event, 1, RACE_PATIENCE) == 1;
 }
 
-/* false: that was not the event of this round. */
+/* Returns false if the event is not that of this round. */
 static inline bool race_took(struct race *race, unsigned round, const DAT_EVENT *event)
 {
 	if (!race->taken(race, round, event))
@@ -118,7 +125,7 @@ static inline unsigned race_consume(struct race *race, uint64_t deadline)
 				break;
 			woken = false;
 			if (++round % 4096 == 0 && clock_now() > deadline)
-				race->rounds = round + 1; /* the one that is under way */
+				race->rounds = round + 1; /* counts the current round */
 		} else {
 			race->spurious += woken;
 			woken = round > 0;
@@ -130,8 +137,8 @@ static inline unsigned race_consume(struct race *race, uint64_t deadline)
 }
 
 /*
- * On a machine that is busy with other things, as many rounds as fit into the seconds. EV_ROUNDS in
- * the environment says another number, however long they take.
+ * Runs `rounds` rounds, fewer if they do not fit into `seconds`. EV_ROUNDS in the environment sets
+ * the number of rounds and removes the time limit.
  */
 static inline void race_run(struct race *race, const char *what, unsigned rounds, unsigned seconds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* For suites of the event extension over the fake device. */
+/* Helpers for suites of the event extension over the fake device. */
 #ifndef EV_RIG_H
 #define EV_RIG_H
 
@@ -35,7 +35,7 @@ static inline void rig_open_ep(struct rig *rig)
 	rig_open(rig, &attr);
 }
 
-/* Takes so many events, and there are no more. */
+/* Takes `count` events and checks that no more are queued. */
 static inline void rig_empty(DAT_EVD_HANDLE evd, DAT_COUNT count)
 {
 	DAT_EVENT events[64];
@@ -49,7 +49,7 @@ static inline void rig_empty(DAT_EVD_HANDLE evd, DAT_COUNT count)
 	CU_ASSERT_EQUAL(n, 0);
 }
 
-/* A thread in dat_evd_wait. */
+/* A thread that calls dat_evd_wait. */
 struct evd_sleeper {
 	pthread_t thread;
 	DAT_EVD_HANDLE evd;
@@ -73,7 +73,7 @@ static inline bool evd_is_waited(void *handle)
 	bool waiter;
 
 	lock_acquire(&evd->lock);
-	waiter = evd->state & EVD_WAITED && !evd->may_return;
+	waiter = evd->state & EVD_WAITED && !(evd->notes & EVD_MAY_RETURN);
 	lock_release(&evd->lock);
 	return waiter;
 }
@@ -91,7 +91,7 @@ static inline DAT_RETURN evd_sleep_end(struct evd_sleeper *s)
 	return s->status;
 }
 
-/* No descriptor is left until rig_fds_back. */
+/* Opens descriptors until the process has none left; rig_fds_back closes them. */
 #define RIG_FDS 4096
 static inline unsigned rig_fds_out(int *fds)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The fake provider as its tests see it: what it counts, what it shall do, and a process for each
+ * The fake provider as its tests see it: its counters, its settings, and a child process for each
  * dat.conf.
  */
 #ifndef FAKE_H
@@ -21,17 +21,20 @@
 #define FAKE_ERROR(type, subtype) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (subtype)))
 #define FAKE_OPEN_OP		  0x1001
 #define FAKE_CLOSE_OP		  0x2001
-#define FAKE_ADD_OP		  0x4001 /* int, long, int *: the sum */
+#define FAKE_ADD_OP		  0x4001 /* the sum of an int, a long and an int * */
 
-/* Lives in the test program; the library, loaded and unloaded, finds it there. */
+/*
+ * Shared with the fake provider: defined in the test program, so that the library finds it after
+ * each load.
+ */
 struct fake_control {
 	atomic_int inits, finis, unloads, opens, closes;
 	DAT_RETURN open_result, query_result, close_result;
-	DAT_IA_HANDLE open_as; /* not NULL: what ia_open makes of itself */
+	DAT_IA_HANDLE open_as; /* if not NULL: the handle that ia_open returns */
 	DAT_EXTENSION extension;
 	DAT_RETURN related_result;
 	DAT_BOOLEAN related;
-	DAT_RETURN removed; /* what taking back the registration returned */
+	DAT_RETURN removed; /* result of removing the registration */
 	void (*in_init)(const DAT_PROVIDER_INFO *info, const char *params);
 	void (*in_fini)(const DAT_PROVIDER_INFO *info);
 	void (*in_unload)(void);
@@ -58,7 +61,7 @@ static inline const char *fake_path(void)
 	exit(1);
 }
 
-/* A dat.conf of this process; "@" in `text` stands for the path of the fake provider. */
+/* Writes the dat.conf of this process; "@" in `text` stands for the path of the fake provider. */
 static inline void fake_conf(const char *text)
 {
 	char path[300];
@@ -80,7 +83,7 @@ static inline void fake_conf(const char *text)
 	setenv("DAT_OVERRIDE", path, 1);
 }
 
-/* What failed in a child is said there; the parent only learns that something did. */
+/* Prints the failures of a child; the exit status only tells the parent that there were some. */
 static inline int fake_child_status(unsigned failed_before)
 {
 	CU_pFailureRecord failure = CU_get_failure_list();
@@ -93,8 +96,8 @@ static inline int fake_child_status(unsigned failed_before)
 }
 
 /*
- * The registry is read once in a process: each test of it has one of its own. Not for fatal
- * assertions, which would go on with the next test in the child.
+ * Runs `body` in a child with this dat.conf, because a process reads its registry once. `body` must
+ * not use fatal assertions: they would make the child continue with the next test.
  */
 static inline void fake_in_child(const char *conf, void (*body)(void))
 {
@@ -115,7 +118,7 @@ static inline void fake_in_child(const char *conf, void (*body)(void))
 	CU_ASSERT_EQUAL(status, 0);
 }
 
-/* DAT names are not const. */
+/* A wrapper for const names, which DAT's prototype does not take. */
 static inline DAT_RETURN fake_openv(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 				    DAT_BOOLEAN safe, DAT_IA_HANDLE *ia)
 {
@@ -129,7 +132,7 @@ static inline DAT_RETURN fake_open(const char *name, DAT_IA_HANDLE *ia)
 	return fake_openv(name, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE, ia);
 }
 
-/* What is written to a descriptor, from here to fake_captured(). */
+/* Captures what is written to a descriptor until fake_captured() is called. */
 struct fake_capture {
 	int fd, saved, file;
 };

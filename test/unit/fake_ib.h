@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A device in the test's own hands, behind the seam of dapl/openib/ib.h: what completes, what is
- * refused and what the device reports happens when the test says so. Included by the one file of a
- * suite, whose objects stand before the real ones.
+ * A device that the test controls, in place of dapl/openib (ib.h): the test decides what completes,
+ * what is refused and what the device reports. A suite's one file includes it; its definitions
+ * precede those of the library at link time.
  */
 #ifndef FAKE_IB_H
 #define FAKE_IB_H
@@ -28,7 +28,7 @@
 #define FAKE_LKEY	 0x1000u
 #define FAKE_RKEY	 0x2000u
 #define FAKE_PEER_QP	 0x4711u
-#define FAKE_MW_KEY	 0x3000u /* and upwards, with each bind */
+#define FAKE_MW_KEY	 0x3000u /* first key; each bind takes the next one */
 
 struct ib_device {
 	const char *params;
@@ -74,7 +74,7 @@ struct ib_cq {
 	unsigned head, tail;
 	bool armed, solicited_only, failing;
 	unsigned arms;
-	atomic_uint collects; /* reads of the channel */
+	atomic_uint collects; /* number of reads of the completion channel */
 	bool watched;
 	_Atomic uint32_t moderation;
 };
@@ -104,24 +104,26 @@ struct fake_post {
 };
 
 static struct {
-	pthread_mutex_t lock; /* the CQs */
+	pthread_mutex_t lock; /* protects the CQs */
 	struct ib_upcalls upcalls;
 	struct ib_device devices[2];
 	struct fake_post last;
 	unsigned posts;
-	unsigned inline_faults; /* inline segments that are not memory of this process */
+	unsigned inline_faults; /* inline segments outside this process's memory */
 	uint32_t privileges;
 	bool zero_based;
 	uint32_t next_qp;
-	struct ib_qp *qp;				    /* the last that was created */
-	struct ib_conn *conn;				    /* the last that was started */
-	unsigned pds, mrs, mws, cqs, qps, srqs, conns, ahs; /* alive */
-	bool datagrams;				 /* what a device opened from now on has */
-	void (*alter)(struct ib_device *device); /* the same, whatever it is */
-	void (*accepting)(void); /* in the middle of ib_conn_accept, with the QP not up yet */
-	uint64_t kernel[IB_KERNEL_MOST]; /* what the kernel has counted */
-	DAT_RMR_TRIPLET remote;		 /* of the last post that came as a work request */
-	/* what the next fallible call of any thread answers, once */
+	struct ib_qp *qp;				    /* the last one created */
+	struct ib_conn *conn;				    /* the last one started */
+	unsigned pds, mrs, mws, cqs, qps, srqs, conns, ahs; /* numbers of live objects */
+	bool datagrams;				 /* service of devices that are opened later */
+	void (*alter)(struct ib_device *device); /* changes the attributes of such devices */
+	void (*binding)(void);	 /* called within ib_post_bind, once the device has the bind */
+	void (*accepting)(void); /* called within ib_conn_accept, before the QP is up */
+	bool (*cm_poll)(void);	 /* called by ib_cm_poll, which returns its result */
+	uint64_t kernel[IB_KERNEL_MOST]; /* values of the kernel's counters */
+	DAT_RMR_TRIPLET remote;		 /* of the last post by work request */
+	/* the status that the next call that can fail returns, once, in any thread */
 	_Atomic DAT_RETURN refuse;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .next_qp = 0x11 };
 
@@ -136,7 +138,7 @@ static void *fake_new(size_t size, unsigned *alive)
 	return calloc(1, size);
 }
 
-/* The doubles, an object a file. */
+/* The functions of the device, one file for each kind of object. */
 #include "test/unit/fake_ib_device.h"
 #include "test/unit/fake_ib_memory.h"
 #include "test/unit/fake_ib_cq.h"

@@ -70,10 +70,10 @@ DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
 	return fake_refused();
 }
 
-void ib_conn_disconnect(struct ib_conn *conn, bool hopeful)
+void ib_conn_disconnect(struct ib_conn *conn, bool awaits_reply)
 {
 	(void)conn;
-	(void)hopeful;
+	(void)awaits_reply;
 }
 
 void ib_conn_destroy(struct ib_conn *conn)

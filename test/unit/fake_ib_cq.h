@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Completion queues of the device of fake_ib.h: the test says what completes. */
+/* Completion queues of the device of fake_ib.h; the test makes the completions. */
 #ifndef FAKE_IB_CQ_H
 #define FAKE_IB_CQ_H
 
 #include "test/unit/fake_ib.h"
 
-/* Four at a time, whatever was asked. */
+/* Returns at most four completions, whatever `count` is. */
 static int fake_poll(struct ibv_cq *verbs, int count, struct ibv_wc *wc)
 {
 	struct ib_completion *completions = (struct ib_completion *)wc;
@@ -19,7 +19,7 @@ static int fake_poll(struct ibv_cq *verbs, int count, struct ibv_wc *wc)
 	return cq->failing ? -1 : n;
 }
 
-/* What is refused stays so until ib_cq_arm told of it. */
+/* A refused request for notification stays refused until ib_cq_arm has reported it. */
 static int fake_notify(struct ibv_cq *verbs, int solicited_only)
 {
 	struct ib_cq *cq = (struct ib_cq *)verbs;
@@ -34,10 +34,11 @@ static int fake_notify(struct ibv_cq *verbs, int solicited_only)
 	return 0;
 }
 
-/* Its completions have DAT's statuses. */
-void ib_completion_translate(struct ib_completion *completion)
+/* The fake device's completions have DAT's statuses already. */
+void ib_completion_translate(struct ib_completion *completion, bool read)
 {
 	(void)completion;
+	(void)read;
 }
 
 DAT_RETURN ib_cq_create(struct ib_device *device, int entries, void *owner, struct ib_cq **cq)
@@ -124,7 +125,7 @@ bool ib_cq_collect(struct ib_cq *cq)
 	return read(cq->fd, &n, sizeof(n)) == sizeof(n);
 }
 
-/* The event thread's work, if the CQ fired. */
+/* Does the event thread's work if the CQ has fired. */
 static inline bool fake_fire(struct ib_cq *cq)
 {
 	if (!ib_cq_collect(cq))
@@ -133,7 +134,10 @@ static inline bool fake_fire(struct ib_cq *cq)
 	return true;
 }
 
-/* The two steps of a device that completes something, between which any time may pass. */
+/*
+ * fake_publish and fake_fire_if_armed are the two steps of a completion; any time may pass between
+ * them.
+ */
 static inline void fake_publish(struct ib_cq *cq, const struct ib_completion *completion)
 {
 	pthread_mutex_lock(&fake.lock);

@@ -72,7 +72,7 @@ void ib_device_close(struct ib_device *device)
 		device->opens--;
 }
 
-void ib_device_farewell(struct ib_device *device, uint64_t deadline)
+void ib_device_drain(struct ib_device *device, uint64_t deadline)
 {
 	(void)device;
 	(void)deadline;
@@ -147,13 +147,13 @@ bool ib_in_upcall(const struct ib_device *device)
 	return true;
 }
 
-int ib_cm_take(struct ib_device *device)
+int ib_cm_acquire(struct ib_device *device)
 {
 	(void)device;
 	return -1;
 }
 
-void ib_cm_give(struct ib_device *device)
+void ib_cm_release(struct ib_device *device)
 {
 	(void)device;
 }
@@ -162,6 +162,16 @@ bool ib_cm_read(struct ib_device *device)
 {
 	(void)device;
 	return false;
+}
+
+bool ib_cm_poll(struct ib_device *device)
+{
+	(void)device;
+	return fake.cm_poll && fake.cm_poll();
+}
+
+void ib_fork_child(void)
+{
 }
 
 static struct ib_timer *fake_due(void)
@@ -174,7 +184,7 @@ static struct ib_timer *fake_due(void)
 	return timer;
 }
 
-/* The event thread's work: what is due now. */
+/* Runs the timers that are due, as the event thread does. */
 static inline void fake_run_timers(void)
 {
 	struct ib_alarm *alarm;

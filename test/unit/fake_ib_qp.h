@@ -42,7 +42,8 @@ void ib_qp_destroy(struct ib_qp *qp)
 
 void ib_qp_error(struct ib_qp *qp)
 {
-	qp->error = true;
+	/* some tests call this from another thread */
+	__atomic_store_n(&qp->error, true, __ATOMIC_RELEASE);
 }
 bool ib_qp_is_broken(const struct ib_qp *qp)
 {

@@ -13,7 +13,7 @@ DAT_RETURN ib_srq_create(struct ib_pd *pd, uint32_t *max_wr, uint32_t *max_sge, 
 	(void)pd;
 	if (status != DAT_SUCCESS)
 		return status;
-	/* a device rounds up */
+	/* rounds up, as devices do */
 	*max_wr = (*max_wr + 3) & ~3u;
 	*max_sge = 3;
 	*srq = fake_new(sizeof(**srq), &fake.srqs);

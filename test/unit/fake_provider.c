@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A provider without a device, that counts and does what its test program says. */
+/* A provider without a device: counts its calls and behaves as its test program sets it up. */
 #include <stdarg.h>
 #include "test/unit/fake.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A process that has few descriptors left. */
+/* Limits the descriptors of a process. */
 #ifndef FILES_H
 #define FILES_H
 
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Leaves `spare` free numbers below the limit. */
+/* Lowers the limit so that `spare` descriptors can still be opened. */
 static inline void limit_fds(int spare)
 {
 	struct rlimit limit;
@@ -25,7 +25,7 @@ static inline void limit_fds(int spare)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Under a memory checker that keeps numbers for itself, the kernel knows nothing of the limit. */
+/* False under a memory checker, which emulates the limit instead of setting the kernel's. */
 static inline bool limit_is_real(void)
 {
 	FILE *file = fopen("/proc/self/limits", "re");

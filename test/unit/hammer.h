@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Two threads at one object: one makes and frees it again and again, the other uses whatever handle
- * there is, which may be dead or die in the middle of the call. A call then says so; it never does
- * anything else. The sanitizers watch.
+ * Two threads use one object: one creates and frees it repeatedly, the other calls every function
+ * on the current handle, which may be freed before or during the call. Each call either works or
+ * returns the error of a freed handle. The sanitizers check the rest.
  */
 #ifndef HAMMER_H
 #define HAMMER_H
@@ -18,20 +18,23 @@
 #include "util/clock.h"
 
 #define HAMMER_ROUNDS 300
-#define HAMMER_TIME   (8 * NSEC_PER_SEC) /* enough, however few rounds that are */
+#define HAMMER_TIME   (8 * NSEC_PER_SEC) /* limit for slow machines, whatever the rounds */
 
 struct hammer {
-	void (*make)(struct hammer *h); /* makes it, shows it, frees it */
-	void (*use)(struct hammer *h);	/* whatever can be called with it */
+	void (*make)(struct hammer *h); /* creates, publishes and frees the object */
+	void (*use)(struct hammer *h);	/* calls the functions under test */
 	struct env env;
-	_Atomic(DAT_HANDLE) handle, other; /* the one that is being hammered */
-	void *more;			   /* what else a suite needs */
+	_Atomic(DAT_HANDLE) handle, other; /* `handle`: the object under test */
+	void *more;			   /* data of the suite */
 	atomic_bool over;
-	atomic_uint rounds, uses, hits; /* calls that found the object alive */
-	atomic_uint strange;		/* the status of a call that had no right to it */
+	atomic_uint rounds, uses, hits; /* hits: calls that found the object alive */
+	atomic_uint strange;		/* a status that no call may return here */
 };
 
-/* A call on an object that may be gone: it worked, or says why it cannot. */
+/*
+ * Records a call on an object that may be freed: it succeeded, or returned an error that a freed
+ * handle allows.
+ */
 static inline bool hammer_call(struct hammer *h, DAT_RETURN status)
 {
 	switch ((unsigned)DAT_GET_TYPE(status)) {
@@ -72,7 +75,7 @@ static void *hammer_user(void *arg)
 	return NULL;
 }
 
-/* Gives the other thread a chance to meet the object alive. */
+/* Publishes the handle and lets the other thread use it while the object is alive. */
 static inline void hammer_show(struct hammer *h, DAT_HANDLE handle)
 {
 	unsigned seen = atomic_load(&h->uses), patience = 1000;
@@ -97,7 +100,7 @@ static inline void hammer_threads(struct hammer *h)
 		printf("strange: 0x%x\n", atomic_load(&h->strange));
 }
 
-/* Afterwards everything closes gracefully: nothing was lost between the threads. */
+/* Runs both threads, then closes everything gracefully, which fails if they left an object open. */
 static inline void hammer_run(void (*make)(struct hammer *h), void (*use)(struct hammer *h))
 {
 	struct hammer *h = calloc(1, sizeof(*h));

@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * What the tests of the process runtime share: counting descriptors, linking, a process that lives
- * in a slot.
+ * Helpers for tests of the process runtime: linking, and a process that holds a slot.
  */
 #ifndef LINKED_H
 #define LINKED_H
 
-#include <dirent.h>
 #include <stdlib.h>
-#include "softverbs/peer.h"
+#include "softverbs/link/peer.h"
 #include "test/unit/process.h"
 #include "test/unit/unit.h"
-
-static inline unsigned entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	unsigned count = 0;
-
-	while (dir && readdir(dir))
-		count++;
-	if (dir)
-		closedir(dir);
-	return count;
-}
 
 struct wanted {
 	uint16_t slot;
@@ -35,7 +21,7 @@ static inline bool linked(void *arg)
 	struct wanted *wanted = arg;
 
 	if (!wanted->peer)
-		wanted->peer = peer_get(wanted->slot);
+		wanted->peer = sv_peer_get(wanted->slot);
 	wanted->error = wanted->peer ? 0 : errno;
 	return wanted->peer || wanted->error != EAGAIN;
 }
@@ -55,21 +41,21 @@ static inline bool is_dead(void *arg)
 
 static inline bool fds_are(void *arg)
 {
-	return entries("/proc/self/fd") == *(unsigned *)arg;
+	return unit_entries("/proc/self/fd") == *(unsigned *)arg;
 }
 
-/* Lives in a slot until it hears something. */
+/* Holds a slot until a number arrives. */
 static inline int reside(int fd, void *arg)
 {
 	uint64_t value = 0;
 
 	if (arg)
 		setenv("SOFTVERBS_COPY", arg, 1);
-	if (runtime_hold())
+	if (sv_runtime_hold())
 		return 1;
-	process_say(fd, runtime_slot());
+	process_say(fd, sv_runtime_peer_id());
 	process_hear(fd, &value);
-	runtime_release();
+	sv_runtime_release();
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A process's end of connections over the software device, for tests of its data path. */
+/* One process's end of connections over the software device, for tests of the data path. */
 #ifndef NODE_H
 #define NODE_H
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <infiniband/verbs.h>
-#include "softverbs/area.h"
-#include "softverbs/qp.h"
+#include "softverbs/object/area.h"
+#include "softverbs/object/qp.h"
 #include "test/unit/process.h"
 #include "test/unit/unit.h"
 #include "util/clock.h"
@@ -17,21 +17,21 @@
 #define NODE_QPS 48u
 
 struct node_options {
-	uint32_t depth;			       /* of each queue; 64 */
+	uint32_t depth;			       /* of each queue; 0: 64 */
 	uint32_t srq;			       /* depth of a shared receive queue; 0: none */
-	uint32_t qps;			       /* 1 */
-	int cqe;			       /* 4096 */
-	size_t memory;			       /* 1 MiB */
-	uint8_t timeout, retry_cnt, rnr_retry; /* 14, 7, 7 */
+	uint32_t qps;			       /* 0: 1 */
+	int cqe;			       /* 0: 4096 */
+	size_t memory;			       /* in bytes; 0: 1 MiB */
+	uint8_t timeout, retry_cnt, rnr_retry; /* 0: 14, 7, 7 */
 	bool channel;
-	bool fail_on_rnr; /* rnr_retry 0 */
+	bool fail_on_rnr; /* sets rnr_retry to 0 */
 };
 
 struct node {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq; /* of all sends and receives */
+	struct ibv_cq *cq; /* for all sends and receives */
 	struct ibv_srq *srq;
 	struct ibv_qp *qp[NODE_QPS];
 	struct ibv_mr *mr;
@@ -60,7 +60,8 @@ static inline bool node_open(struct node *node, const struct node_options *optio
 	node->pd = ibv_alloc_pd(node->context);
 	node->channel = o->channel ? ibv_create_comp_channel(node->context) : NULL;
 	node->cq = ibv_create_cq(node->context, o->cqe, NULL, node->channel, 0);
-	node->memory = aligned_alloc(4096, o->memory);
+	/* a multiple of the alignment, as C11 wants it */
+	node->memory = aligned_alloc(4096, (o->memory + 4095) / 4096 * 4096);
 	if (node->memory)
 		memset(node->memory, 0, o->memory);
 	node->mr = ibv_reg_mr(node->pd, node->memory, o->memory, 15);
@@ -89,7 +90,7 @@ static inline bool node_open(struct node *node, const struct node_options *optio
 	return node->pd && node->cq && node->mr && (!o->srq || node->srq);
 }
 
-/* 0, or which of the objects did not go. */
+/* Returns 0, or a bit mask of the objects that could not be destroyed. */
 static inline int node_close(struct node *node)
 {
 	int bad = 0;
@@ -156,19 +157,22 @@ static inline int qp_to(struct ibv_qp *qp, enum ibv_qp_state state)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-static inline bool qp_connect(struct ibv_qp *qp, uint32_t peer, const struct node_options *options)
+static inline bool sv_cm_qp_connect(struct ibv_qp *qp, uint32_t peer,
+				    const struct node_options *options)
 {
 	return !qp_to_init(qp) && !qp_to_rtr(qp, peer) && !qp_to_rts(qp, options);
 }
 
-/* All QPs with those of the process behind `fd`, which calls the same. */
+/*
+ * Connects the QPs with those of the process at the other end of `fd`, which makes the same call.
+ */
 static inline bool node_connect(struct node *node, uint32_t first, uint32_t count, int fd)
 {
 	for (uint32_t i = first; i < first + count; i++) {
 		uint64_t peer;
 
 		if (!process_say(fd, node->qp[i]->qp_num) || !process_hear(fd, &peer) ||
-		    !qp_connect(node->qp[i], (uint32_t)peer, &node->options))
+		    !sv_cm_qp_connect(node->qp[i], (uint32_t)peer, &node->options))
 			return false;
 	}
 	return process_say(fd, 1) && process_sync(fd);
@@ -201,7 +205,10 @@ static inline int node_recv(struct node *node, uint32_t qp, uint64_t wr_id, size
 			 : ibv_post_recv(node->qp[qp], &wr, &bad);
 }
 
-/* One completion in time. */
+/*
+ * Polls for one completion until the deadline; returns false if there is none or it cannot be
+ * polled.
+ */
 static inline bool node_poll(struct node *node, struct ibv_wc *wc)
 {
 	uint64_t deadline = clock_now() + UNIT_PATIENCE * NSEC_PER_MSEC;

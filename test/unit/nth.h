@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Creation while the nth call of some kind fails, for n = 1, 2, ... until nothing fails any more:
- * each time the right error, and nothing left behind. The provider is part of the program, so that
- * the linker can put the calls that fail before those it makes.
+ * Runs a creation while its nth call of some kind fails, for n = 1, 2, ... until none fails: each
+ * run returns the right error and leaves nothing behind. The provider is linked into the program so
+ * that the linker can wrap its calls.
  */
 #ifndef NTH_H
 #define NTH_H
@@ -24,11 +24,11 @@
 
 void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
 
-/* Calls that may still be made before one fails; negative: none will. */
+/* Number of calls that succeed before one fails; negative: none fails. */
 static atomic_long nth_left = -1;
 static atomic_uint nth_fired;
 
-/* Of every call that can fail: whether this one does. */
+/* Called by each wrapped call: returns whether it has to fail. */
 static inline bool nth_fails(void)
 {
 	long left = atomic_load(&nth_left);
@@ -43,11 +43,11 @@ static inline bool nth_fails(void)
 	return false;
 }
 
-/* How many things there are that a failure must not leave behind, beside descriptors. */
+/* Number of live things, besides descriptors, that a failure must not leave behind. */
 static unsigned long (*nth_alive)(void);
 /*
- * The first failures find nothing yet of what is made when it is first needed and then stays: pools,
- * the link to the peer. Later ones leave everything as it was.
+ * The first run creates what is made on first use and kept: pools, the link to the peer. Only later
+ * runs must leave everything unchanged.
  */
 static bool nth_warm;
 
@@ -57,20 +57,20 @@ struct nth_scene {
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE cr;
 	DAT_CNO_HANDLE cno;
-	struct env env; /* of the two ends, with a listening PSP */
+	struct env env; /* of both ends, with a listening PSP */
 	struct end a, b;
-	DAT_HANDLE made; /* by the attempt */
+	DAT_HANDLE made; /* created by the call under test */
 	DAT_CONN_QUAL qual;
 	DAT_SRQ_HANDLE srq;
 };
 
-/* A call under test: what has to be there, the call, and how what it made goes again. */
+/* A call under test: its preparation, the call, and the call that undoes it. */
 struct nth_step {
 	const char *name;
 	DAT_RETURN (*attempt)(struct nth_scene *scene);
 	void (*undo)(struct nth_scene *scene);
-	void (*settle)(struct nth_scene *scene); /* after a failure; NULL: nothing to do */
-	bool survives;				 /* some failures are made good */
+	void (*settle)(struct nth_scene *scene); /* called after a failure; NULL: nothing to do */
+	bool survives;				 /* the call may succeed despite a failure */
 };
 
 static inline unsigned nth_descriptors(void)
@@ -95,7 +95,7 @@ static inline struct nth_resources nth_resources(void)
 	return (struct nth_resources){ nth_descriptors(), nth_alive ? nth_alive() : 0 };
 }
 
-/* What a background thread still holds goes in a moment. */
+/* Background threads may hold a descriptor a moment longer. */
 static inline bool nth_as_before(void *arg)
 {
 	const struct nth_resources *before = arg;
@@ -127,7 +127,7 @@ static inline void nth_expect(struct nth_resources before, const char *after, un
 	CU_FAIL("left behind");
 }
 
-/* Lets the call fail at its 1st, 2nd, ... chance; returns how many chances there were. */
+/* Runs the step with its 1st, 2nd, ... call failing; returns how many calls could fail. */
 static inline unsigned nth_run(const struct nth_step *step, struct nth_scene *scene,
 			       void (*arm)(unsigned n), bool (*disarm)(DAT_RETURN status))
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A connection between the two ends of a scene, some step of which fails. */
+/* Connects the two ends of a scene while one call of the connection is made to fail. */
 #ifndef NTH_CONNECT_H
 #define NTH_CONNECT_H
 
 #include "test/unit/nth.h"
 
-/* Where the two ends have come to. */
+/* How far the two ends have got. */
 struct nth_course {
 	struct nth_scene *s;
 	DAT_RETURN status;	     /* of the first call that failed */
-	unsigned established, ended; /* bits: 1 is the active end, 2 the passive one */
+	unsigned established, ended; /* bit masks: 1 is the active end, 2 the passive end */
 };
 
 static void nth_course_event(struct nth_course *course, DAT_EVD_HANDLE evd, unsigned end)
@@ -27,7 +27,10 @@ static void nth_course_event(struct nth_course *course, DAT_EVD_HANDLE evd, unsi
 		course->ended |= end;
 }
 
-/* Both are up, or whoever had begun is down. */
+/*
+ * True when both ends are established, or when the connection has ended on each side that had begun
+ * it.
+ */
 static bool nth_course_done(void *arg)
 {
 	struct nth_course *course = arg;
@@ -53,7 +56,7 @@ static DAT_RETURN nth_connect(struct nth_scene *s)
 	CU_ASSERT_TRUE(unit_wait_for(nth_course_done, &course, UNIT_PATIENCE));
 	if (course.status != DAT_SUCCESS || !course.ended)
 		return course.status;
-	/* an event says that much and no more */
+	/* the event does not tell the cause */
 	CU_ASSERT_EQUAL(state_of(s->a.ep), DAT_EP_STATE_DISCONNECTED);
 	return E(INSUFFICIENT_RESOURCES, RESOURCE_DEVICE);
 }

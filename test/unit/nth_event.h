@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the event extension makes, and endpoints of datagrams: steps of nth_steps.h. */
+/* Steps of nth_steps.h for the event extension and for endpoints of datagrams. */
 #ifndef NTH_EVENT_H
 #define NTH_EVENT_H
 
@@ -15,7 +15,7 @@ static DAT_RETURN nth_pset(struct nth_scene *s)
 	status = DAT_PSET_ADD(s->made, s->a.recv);
 	if (status == DAT_SUCCESS)
 		return status;
-	/* it is not in */
+	/* the EVD is not in the set */
 	IS(DAT_PSET_DEL(s->made, s->a.recv), E(INVALID_PARAMETER, INVALID_ARG3));
 	OK(DAT_PSET_FREE(s->made));
 	s->made = DAT_HANDLE_NULL;
@@ -28,7 +28,7 @@ static void nth_pset_undo(struct nth_scene *s)
 	OK(DAT_PSET_FREE(s->made));
 }
 
-/* A descriptor stays with its object: each attempt has one of its own. */
+/* A descriptor stays with its object, so each attempt creates a new object. */
 static DAT_RETURN nth_evd_get_fd(struct nth_scene *s)
 {
 	DAT_FD fd = -7;

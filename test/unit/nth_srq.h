@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A resize of a shared receive queue in use fails: no buffer is lost, and its size is what it says. */
+/*
+ * A resize of a used shared receive queue fails: no buffer is lost, and the queue has the size that
+ * it reports.
+ */
 #ifndef NTH_SRQ_H
 #define NTH_SRQ_H
 
@@ -7,7 +10,7 @@
 
 enum { NTH_SMALL = 16, NTH_LARGE = 128 };
 
-static bool nth_posted[NTH_LARGE + 1]; /* the cookies of the buffers that have not come back */
+static bool nth_posted[NTH_LARGE + 1]; /* by cookie: the buffer has not completed yet */
 
 static DAT_SRQ_PARAM nth_srq_now(struct nth_scene *s)
 {
@@ -32,7 +35,7 @@ static DAT_RETURN nth_srq_post(struct nth_scene *s)
 	return status;
 }
 
-/* A message comes in one of the buffers that are posted. */
+/* A message completes one of the posted buffers. */
 static void nth_srq_message(struct nth_scene *s)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *data;
@@ -49,7 +52,7 @@ static void nth_srq_message(struct nth_scene *s)
 	nth_posted[data->user_cookie.as_64] = false;
 }
 
-/* As many as the queue says can be posted and no more, and all of them come back. */
+/* Posts exactly as many buffers as the queue reports, and lets all of them complete. */
 static void nth_srq_use(struct nth_scene *s)
 {
 	DAT_COUNT size = nth_srq_now(s).max_recv_dtos, i;
@@ -77,7 +80,7 @@ static DAT_RETURN nth_srq_grow(struct nth_scene *s)
 	return status;
 }
 
-/* What the device refuses stays large. */
+/* If the device refuses to shrink, the queue stays large. */
 static DAT_RETURN nth_srq_shrink(struct nth_scene *s)
 {
 	DAT_RETURN status = dat_srq_resize(s->srq, NTH_SMALL);
@@ -88,7 +91,7 @@ static DAT_RETURN nth_srq_shrink(struct nth_scene *s)
 	return status;
 }
 
-/* b's endpoint becomes one on a queue of that size, with NTH_SMALL buffers. */
+/* Replaces b's endpoint by one on a queue of this size, and posts NTH_SMALL buffers. */
 static void nth_srq_open(struct nth_scene *s, DAT_COUNT size)
 {
 	DAT_EP_ATTR attr = { .max_recv_dtos = 4, .max_request_dtos = 4, .max_request_iov = 1 };
@@ -128,13 +131,13 @@ static void nth_srq_large_again(struct nth_scene *s)
 	nth_srq_open(s, NTH_LARGE);
 }
 
-/* A device that does not tell what it granted has what it was asked for. */
+/* If a device does not report the size it granted, the queue has the requested one. */
 static const struct nth_step nth_srq_larger = { "dat_srq_resize, larger", nth_srq_grow,
 						nth_srq_small_again, nth_srq_small_again, true },
 			     nth_srq_smaller = { "dat_srq_resize, smaller", nth_srq_shrink,
 						 nth_srq_large_again, nth_srq_large_again, true };
 
-/* All is as it was before nth_srq_open. */
+/* Undoes nth_srq_open. */
 static inline void nth_srq_close(struct nth_scene *s)
 {
 	nth_srq_disconnect(s);

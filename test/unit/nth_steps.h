@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The calls that create, open, connect or change something, each on the scene it needs. */
+/* The calls that create, open, connect or change an object, each with the objects it needs. */
 #ifndef NTH_STEPS_H
 #define NTH_STEPS_H
 
@@ -141,7 +141,7 @@ static DAT_RETURN nth_evd_resize(struct nth_scene *s)
 	return status;
 }
 
-/* What an EVD has grown to it keeps. */
+/* An EVD keeps the length to which it has grown. */
 static void nth_evd_resize_undo(struct nth_scene *s)
 {
 	(void)s;
@@ -215,7 +215,7 @@ static void nth_ep_undo(struct nth_scene *s)
 	OK(dat_ep_free(s->made));
 }
 
-/* All or nothing; the endpoint has a receive posted that is not lost. */
+/* The change happens whole or not at all; the receive posted on the endpoint is not lost. */
 static DAT_RETURN nth_ep_modify(struct nth_scene *s)
 {
 	DAT_EP_PARAM before, param, after;
@@ -240,7 +240,10 @@ static void nth_ep_modify_undo(struct nth_scene *s)
 	OK(dat_ep_modify(s->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param));
 }
 
-/* An ended endpoint; a reset that fails leaves it so, to be tried again. */
+/*
+ * Resets a disconnected endpoint; if the reset fails, the endpoint stays disconnected and can be
+ * reset again.
+ */
 static DAT_RETURN nth_reset(struct nth_scene *s)
 {
 	DAT_RETURN status;
@@ -325,7 +328,7 @@ static const struct nth_step nth_steps[] = {
 	{ "dat_cno_create", nth_cno, nth_cno_undo, NULL, false },
 	{ "dat_cno_fd_create", nth_cno_fd, nth_cno_undo, NULL, false },
 	{ "dat_srq_create", nth_srq, nth_srq_undo, NULL, false },
-	/* a QP that is refused is asked for once more, without inline data */
+	/* if the device refuses a QP, the provider asks once more without inline data */
 	{ "dat_ep_create", nth_ep, nth_ep_undo, NULL, true },
 	{ "dat_ep_create_with_srq", nth_ep_srq, nth_ep_undo, NULL, true },
 	{ "dat_ep_modify", nth_ep_modify, nth_ep_modify_undo, NULL, true },
@@ -339,7 +342,7 @@ static const struct nth_step nth_reset_step = { "dat_ep_reset", nth_reset, nth_e
 
 /* ---- the scene ---- */
 
-/* The first sleep makes a descriptor, which stays with the EVD. */
+/* The first wait creates a descriptor that stays with the EVD. */
 static void nth_sleep(DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;
@@ -363,7 +366,7 @@ static inline void nth_scene_open(struct nth_scene *s)
 	s->cr = evd_open(&s->env, 8, DAT_EVD_CR_FLAG);
 	MUST(dat_cno_create(s->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &s->cno));
 	MUST(dat_srq_create(s->ia, s->pz, &attr, &s->srq));
-	/* no other process chooses it, and no device */
+	/* a qualifier that no other test process chooses */
 	s->qual = 20000 + (unsigned)getpid() % 20000;
 	nth_sleep(s->env.cr);
 	nth_sleep(s->env.async);
@@ -393,7 +396,10 @@ static void nth_connect_once(struct nth_scene *s)
 	nth_connect_undo(s);
 }
 
-/* Every step; `least` chances to fail in all, or the calls are not wrapped. */
+/*
+ * Runs every step. `least` is the least number of calls that must have been able to fail: fewer
+ * mean that the calls are not wrapped.
+ */
 static inline void nth_run_all(void (*arm)(unsigned n), bool (*disarm)(DAT_RETURN status),
 			       unsigned least)
 {
@@ -415,7 +421,7 @@ static inline void nth_run_all(void (*arm)(unsigned n), bool (*disarm)(DAT_RETUR
 	nth_end(&scene);
 	chances += nth_run(&nth_reset_step, &scene, arm, disarm);
 	OK(dat_ep_reset(scene.a.ep));
-	/* and all is as good as ever */
+	/* afterwards connections and SRQs still work */
 	nth_connect_once(&scene);
 	nth_srq_open(&scene, NTH_SMALL);
 	chances += nth_run(&nth_srq_larger, &scene, arm, disarm);

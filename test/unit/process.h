@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A second process for a test: started by fork, spoken to in numbers, never waited for without a
- * deadline.
+ * A second process for a test: a forked child that exchanges numbers with its parent; every wait
+ * has a deadline.
  */
 #ifndef PROCESS_H
 #define PROCESS_H
@@ -20,8 +20,8 @@
 #include "util/clock.h"
 
 /*
- * The thread sanitizer cannot follow a child that was forked from several threads and starts
- * threads itself.
+ * The thread sanitizer does not support a child that was forked from several threads and starts
+ * threads.
  */
 #ifdef __SANITIZE_THREAD__
 #define PROCESS_TSAN 1
@@ -29,9 +29,19 @@
 #define PROCESS_TSAN 0
 #endif
 
+/*
+ * gcc's address sanitizer does not hold the locks of its allocator over a fork: a child that
+ * allocates can wait for one that a thread of the parent held.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define PROCESS_ASAN 1
+#else
+#define PROCESS_ASAN 0
+#endif
+
 struct process {
 	pid_t pid;
-	int fd; /* to the other one; the child's own end in the child */
+	int fd; /* socket to the other process; for the child see process_start */
 };
 
 static inline bool process_say(int fd, uint64_t value)
@@ -47,7 +57,7 @@ static inline bool process_hear(int fd, uint64_t *value)
 	       recv(fd, value, sizeof(*value), 0) == sizeof(*value);
 }
 
-/* Waits for one number and drops it. */
+/* Waits for one number and discards it; returns false at the deadline. */
 static inline bool process_sync(int fd)
 {
 	uint64_t value;
@@ -56,8 +66,8 @@ static inline bool process_sync(int fd)
 }
 
 /*
- * Runs `run` in a child; what it returns is the child's exit status, 0 for success. The child dies
- * with its parent.
+ * Forks a child that calls `run` with its end of the socket; the result of `run` is the exit
+ * status, 0 for success. The child is killed when its parent ends.
  */
 static inline bool process_start(struct process *process, int (*run)(int fd, void *arg), void *arg)
 {
@@ -65,8 +75,6 @@ static inline bool process_start(struct process *process, int (*run)(int fd, voi
 	int fds[2];
 
 	process->pid = process->fd = -1;
-	/* memory checkers search all of it, in either process */
-	setenv("SOFTVERBS_AREA_MB", "32", 0);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
 		return false;
 	process->fd = fds[0];
@@ -82,7 +90,10 @@ static inline bool process_start(struct process *process, int (*run)(int fd, voi
 	return process->pid > 0;
 }
 
-/* The exit status, 1000 + signal, or -1 when it does not end in time; then it is killed. */
+/*
+ * Waits for the child. Returns its exit status, 1000 plus the signal that ended it, or -1 if it had
+ * to be killed at the deadline.
+ */
 static inline int process_end(struct process *process)
 {
 	uint64_t deadline = clock_now() + UNIT_PATIENCE * NSEC_PER_MSEC;
@@ -90,7 +101,7 @@ static inline int process_end(struct process *process)
 	int status;
 	pid_t done;
 
-	poll(&poll_fd, 1, UNIT_PATIENCE); /* its end hangs up */
+	poll(&poll_fd, 1, UNIT_PATIENCE); /* POLLHUP when the child's end is closed */
 	while (!(done = waitpid(process->pid, &status, WNOHANG)) && clock_now() < deadline)
 		sched_yield();
 	if (!done) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * For suites over the fake device: an open IA with an endpoint, reached through libdat2 and from
- * inside.
+ * Helpers for suites over the fake device: an open IA with an endpoint, reached through libdat2 and
+ * through the provider's own structs.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -69,7 +69,7 @@ static inline DAT_EP_ATTR rig_attr(void)
 			      .max_rdma_write_iov = 3 };
 }
 
-/* An IA, a PZ and three EVDs, and an EP on them unless `attr` is NULL. */
+/* Opens an IA, a PZ and three EVDs, and creates an EP on them unless `attr` is NULL. */
 static inline void rig_open(struct rig *rig, const DAT_EP_ATTR *attr)
 {
 	memset(rig, 0, sizeof(*rig));
@@ -84,8 +84,8 @@ static inline void rig_open(struct rig *rig, const DAT_EP_ATTR *attr)
 }
 
 /*
- * What a suite leaves behind fails it: everything goes by the ordinary calls, and the device has
- * nothing left.
+ * Frees all with the ordinary calls and checks that the device has no object left: a suite that
+ * leaves one fails.
  */
 static inline void rig_close(struct rig *rig)
 {
@@ -116,10 +116,14 @@ static inline void rig_start_connect(struct rig *rig)
 			    DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
+/*
+ * Takes one event. Runs the event thread's work first, because the event thread posts async events.
+ */
 static inline DAT_EVENT rig_take(DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event;
 
+	fake_run_timers();
 	memset(&event, 0xee, sizeof(event));
 	MUST(dat_evd_dequeue(evd, &event));
 	CU_ASSERT_PTR_EQUAL(event.evd_handle, evd);
@@ -149,7 +153,7 @@ static inline struct ib_cq *rig_cq(DAT_EVD_HANDLE evd)
 	return ((struct dapl_evd *)evd)->cq;
 }
 
-/* The device completes the work request `wr_id`. */
+/* Completes the work request `wr_id` on the EVD's CQ. */
 static inline void rig_complete(DAT_EVD_HANDLE evd, uint64_t wr_id, uint32_t status,
 				uint32_t length)
 {

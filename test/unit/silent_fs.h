@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A file system in user space whose server answers up to the opening of its one file, and nothing
- * after that: who reads, closes or asks about the file waits.
+ * A FUSE file system whose server replies up to the opening of its only file and to nothing after
+ * that: a process that reads, closes or stats the file blocks.
  */
 #ifndef SILENT_FS_H
 #define SILENT_FS_H
@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include "test/unit/unit.h"
 
-#define SILENT_NODE 2 /* the file; 1 is the root */
+#define SILENT_NODE 2 /* node id of the file; the root has 1 */
 
 static pid_t silent_server;
 
@@ -30,7 +30,7 @@ static inline struct fuse_attr silent_attr(uint64_t node)
 		.ino = node,
 		.mode = node == SILENT_NODE ? S_IFREG | 0600 : S_IFDIR | 0700,
 		.nlink = 1,
-		.blksize = 1024, /* as in /proc */
+		.blksize = 1024, /* as files of /proc have it */
 	};
 }
 
@@ -80,7 +80,10 @@ static inline void silent_serve(int dev)
 	_exit(0);
 }
 
-/* The file, open; -1 where a test may not mount. In a mount namespace of this process's own. */
+/*
+ * Returns the open file, or -1 if the process may not mount. Moves the process to a mount namespace
+ * of its own.
+ */
 static inline int silent_file(void)
 {
 	char dir[128], path[160], options[96];
@@ -93,7 +96,7 @@ static inline int silent_file(void)
 	snprintf(path, sizeof(path), "%s/mem", dir);
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u", dev,
 		 geteuid(), getegid());
-	if (!own_namespace) /* its end unmounts */
+	if (!own_namespace) /* the namespace's end unmounts */
 		own_namespace =
 			!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 	mkdir(dir, 0700);
@@ -110,7 +113,7 @@ static inline int silent_file(void)
 	return fd;
 }
 
-/* Everybody who waits gets an error. */
+/* Kills the server: calls that block on the file return an error. */
 static inline void silent_end(void)
 {
 	if (silent_server <= 0)

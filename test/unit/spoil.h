@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The table of checks of a call, row by row: each argument spoilt alone, and with each of a later
- * row, gives the error of the earlier row, and no output is written; with nothing spoilt it works.
+ * Checks the argument checks of a call, row by row. A row's wrong argument, alone and together with
+ * that of each later row, gives the row's error, and no output is written. With right arguments the
+ * call succeeds.
  */
 #ifndef SPOIL_H
 #define SPOIL_H
@@ -10,7 +11,7 @@
 
 #define SPOIL_ARGS_MAX 512
 
-/* `spoil` changes the arguments; two rows about the same argument are not combined. */
+/* `spoil` makes one argument wrong. Two rows about the same argument are not combined. */
 struct spoil_row {
 	const char *what;
 	void (*spoil)(void *args);
@@ -20,11 +21,11 @@ struct spoil_row {
 
 struct spoil_call {
 	const char *name;
-	size_t size;		  /* of the arguments */
-	void (*good)(void *args); /* fills them in so that the call succeeds */
+	size_t size;		  /* of the struct of arguments */
+	void (*good)(void *args); /* sets arguments with which the call succeeds */
 	DAT_RETURN (*run)(void *args);
-	void (*undo)(void *args);     /* after a success; NULL: nothing to undo */
-	const struct spoil_row *rows; /* in the order of the checks */
+	void (*undo)(void *args);     /* undoes a success; NULL: nothing to undo */
+	const struct spoil_row *rows; /* in the order of the call's checks */
 	size_t count;
 };
 
@@ -78,11 +79,14 @@ static inline void spoil_run(const struct spoil_call *call)
 			if (call->rows[j].argument != call->rows[i].argument)
 				spoil_expect(call, &call->rows[i], &call->rows[j]);
 	}
-	/* and none of them left anything behind */
+	/* none of the failed calls has left anything behind */
 	spoil_good(call);
 }
 
-/* SPOIL(call, field, value): a function that makes a field of its arguments wrong. */
+/*
+ * SPOIL(type, name, statement) defines a function `name` that makes a member of its arguments
+ * wrong.
+ */
 #define SPOIL(type, name, statement)   \
 	static void name(void *args)   \
 	{                              \

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* For suites of SRQs over the software device: two ends, of which one receives from an SRQ. */
+/*
+ * Helpers for suites of SRQs over the software device: two ends, of which b receives from an SRQ.
+ */
 #ifndef SRQ_RIG_H
 #define SRQ_RIG_H
 
 #include "test/unit/ep_util.h"
 
-#define SRQ_COOKIE 100u /* of the first receive of srq_post */
+#define SRQ_COOKIE 100u /* cookie of srq_post's first receive */
 
 static struct env env;
 static struct end a, b; /* b receives from the SRQ */
@@ -27,7 +29,7 @@ static inline void srq_post(unsigned count)
 	}
 }
 
-/* An end like any other, but on the SRQ. */
+/* Opens an end whose EP receives from the SRQ. */
 static inline void srq_end_open(struct end *end)
 {
 	DAT_EP_ATTR attr = srq_attr();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* For randomised tests: how long, and by which seed. LONG_SECONDS and SEED in the environment say so. */
+/* Duration and seed of randomised tests, which LONG_SECONDS and SEED in the environment set. */
 #ifndef STORM_H
 #define STORM_H
 
@@ -22,7 +22,7 @@ static inline unsigned storm_seconds(void)
 	return storm_number("LONG_SECONDS", STORM_SECONDS);
 }
 
-/* Printed, so that a run can be repeated. */
+/* Prints the seed, so that the run can be repeated. */
 static inline unsigned storm_seed(const char *what)
 {
 	unsigned seed = storm_number("SEED", (unsigned)time(NULL) ^ (unsigned)getpid() << 16);

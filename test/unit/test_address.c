@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* From the parameters in dat.conf to an address: what is found, and what is said when nothing is. */
+/*
+ * From the parameters in dat.conf to an address: which one is found, and what is logged if none is.
+ */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <errno.h>
@@ -10,7 +12,7 @@
 #include "dapl/openib/address.h"
 #include "test/unit/unit.h"
 
-/* The device as the test wants it; 0 and NULL: as it is. */
+/* Overrides of the device's attributes; 0 and NULL: none. */
 static unsigned ports;
 static const uint8_t *gid;
 
@@ -36,7 +38,7 @@ int __wrap_ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
 	return 0;
 }
 
-/* What address_find() returns and logs. */
+/* Returns the status of address_find() and captures its log. */
 static int find(const char *params, struct sockaddr_storage *address, char said[1024])
 {
 	FILE *log = tmpfile();
@@ -84,7 +86,7 @@ static void test_found(void)
 	expect_address("soft0 1", "127.0.0.1");
 	expect_address("soft0 0", "127.0.0.1");
 	expect_address("127.0.0.7 0", "127.0.0.7");
-	if (!getaddrinfo("localhost", NULL, NULL, &localhost)) { /* not without an /etc/hosts */
+	if (!getaddrinfo("localhost", NULL, NULL, &localhost)) { /* fails without /etc/hosts */
 		expect_address("localhost 0", "127.0.0.1");
 		freeaddrinfo(localhost);
 	}
@@ -99,7 +101,7 @@ static void test_port(void)
 	ports = 0;
 }
 
-/* As on InfiniBand, where the GIDs of a port are made of its GUID. */
+/* As on InfiniBand, where a port's GIDs contain its GUID and not an IP address. */
 static void test_no_ip(void)
 {
 	static const uint8_t link_local[16] = { 0xfe, 0x80, [15] = 1 };
@@ -125,7 +127,7 @@ static const struct unit_test tests[] = {
 	{ "an interface, a device, an address, a host", test_found },
 	{ "a port that the device does not have", test_port },
 	{ "a port without an IP address", test_no_ip },
-	{ "a name that is nothing", test_unknown },
+	{ "a name that is no interface, device, address or host is refused", test_unknown },
 };
 
 UNIT_MAIN("address", tests)

@@ -5,10 +5,10 @@
 #include "test/unit/spoil.h"
 
 struct call_args {
-	DAT_HANDLE h, other; /* what the call is for, and a second object */
+	DAT_HANDLE h, other; /* the object of the call, and a second one */
 	DAT_COUNT n;
 	DAT_UINT32 flags;
-	void *p, *q, *r; /* in and out */
+	void *p, *q, *r; /* inputs and outputs */
 	DAT_UINT64 mask;
 };
 
@@ -22,7 +22,7 @@ static DAT_HANDLE listed[2], spoilt[2];
 static DAT_UINT64 word[2];
 static DAT_HANDLE set, member;
 
-/* What is no failure: nothing is there, or something is. */
+/* Maps statuses that are not errors, such as DAT_QUEUE_EMPTY, to DAT_SUCCESS. */
 static DAT_RETURN plain(DAT_RETURN status)
 {
 	return status == DAT_QUEUE_EMPTY || status == DAT_EV_BUSY ? DAT_SUCCESS : status;
@@ -259,8 +259,8 @@ static void test_events(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "calls with few arguments, each row and pair of rows", test_small },
-	{ "wakeup 3.3, 4 to 6: the event extension, each row and pair", test_events },
+	{ "calls with few arguments: each check, alone and with each later one", test_small },
+	{ "the event extension: each check, alone and with each later one", test_events },
 };
 
 UNIT_MAIN("call_args", tests)

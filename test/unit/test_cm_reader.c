@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Who reads what the CM has to say: a thread that waits for it, or the event thread. */
+/* Which thread reads the CM's events: a thread in dat_evd_wait, or the event thread. */
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "test/unit/two_ends.h"
 
-#define SHORT 20000u /* microseconds: a wait that is to run out */
+#define SHORT 20000u /* in microseconds; a wait that runs out */
 
-/* ---- a thread that waits for a connection event that never comes ---- */
+/* ---- a thread that waits for a connection event that never occurs ---- */
 
 struct waiter {
 	pthread_t thread;
@@ -54,7 +55,7 @@ static void waiter_end(struct waiter *w)
 	evd_close(w->evd);
 }
 
-/* ---- without waiting ---- */
+/* ---- a thread that polls without waiting ---- */
 
 struct look {
 	DAT_EVD_HANDLE evd;
@@ -125,7 +126,7 @@ static bool thread_sleeps(void *arg)
 	return unit_is_asleep(*(pid_t *)arg);
 }
 
-/* How often it went to sleep. */
+/* Returns how often the thread has blocked. */
 static unsigned long sleeps_of(pid_t thread)
 {
 	unsigned long count = 0;
@@ -146,7 +147,7 @@ static unsigned long sleeps_of(pid_t thread)
 
 #define ROUNDS 8u
 
-/* What the event thread does for one connection, whose end is not looked at. */
+/* Returns how often the event thread blocks during one connection; its end is not counted. */
 static unsigned long connect_counting(pid_t thread)
 {
 	unsigned long before, after;
@@ -181,21 +182,30 @@ static unsigned long rounds_beside_waiter(pid_t thread)
 }
 
 /*
- * Each of its timers may go off once in all these rounds; events would wake it each time. One that goes
- * off while the other thread is about to read keeps the channel for the rest of that wait: then again.
+ * Each timer may wake the event thread once in all rounds; events would wake it in each round. If a
+ * timer fires while the waiter is about to read, the event thread keeps the channel until that wait
+ * ends; then the test tries again, with an adapter that has no timers yet.
  */
-static void test_waiter_reads(void)
+static bool waiter_reads(void)
 {
-	unsigned tries = 5;
+	unsigned long sleeps;
 	pid_t thread;
 
 	setup();
 	thread = event_thread();
 	CU_ASSERT_NOT_EQUAL_FATAL(thread, 0);
-	while (tries && rounds_beside_waiter(thread) >= ROUNDS)
-		tries--;
-	CU_ASSERT(tries > 0);
+	sleeps = rounds_beside_waiter(thread);
 	teardown();
+	return sleeps < ROUNDS;
+}
+
+static void test_waiter_reads(void)
+{
+	unsigned tries = 100;
+
+	while (!waiter_reads() && --tries)
+		continue;
+	CU_ASSERT(tries > 0);
 }
 
 static void test_given_back_in_time(void)
@@ -225,7 +235,7 @@ static void test_given_back_when_cancelled(void)
 	teardown();
 }
 
-/* Two that wait: the one that reads brings the other its event. */
+/* Of two waiters, the one that reads the channel also dispatches the other's event. */
 static void test_reads_for_others(void)
 {
 	struct waiter w;
@@ -240,7 +250,7 @@ static void test_reads_for_others(void)
 	teardown();
 }
 
-/* ---- an agent in the event thread takes its time ---- */
+/* ---- a slow agent in the event thread ---- */
 
 static atomic_bool agent_in, agent_may_go;
 
@@ -257,7 +267,7 @@ static void agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 	unit_wait_for(is_true, &agent_may_go, UNIT_PATIENCE);
 }
 
-static void test_agent_holds_nobody(void)
+static void test_agent_delays_no_wait(void)
 {
 	DAT_OS_WAIT_PROXY_AGENT proxy = { .proxy_agent_func = agent };
 	DAT_EVD_HANDLE evd;
@@ -281,14 +291,59 @@ static void test_agent_holds_nobody(void)
 	teardown();
 }
 
+/* ---- a waiter whose signal handler does not return ---- */
+
+static int handler_begins[2], handler_ends[2]; /* pipes */
+
+static void on_signal(int number)
+{
+	char byte = 0;
+
+	(void)number;
+	if (write(handler_begins[1], &byte, 1) != 1 || read(handler_ends[0], &byte, 1) != 1)
+		abort();
+}
+
+/*
+ * The waiter does not read while its handler runs; connections of other threads do not depend on
+ * it.
+ */
+static void test_reader_in_a_handler(void)
+{
+	struct sigaction action = { .sa_handler = on_signal }, old;
+	struct waiter w;
+	char byte = 0;
+
+	setup();
+	CU_ASSERT_EQUAL_FATAL(pipe(handler_begins), 0);
+	CU_ASSERT_EQUAL_FATAL(pipe(handler_ends), 0);
+	sigaction(SIGUSR1, &action, &old);
+	waiter_start(&w, DAT_TIMEOUT_INFINITE);
+	CU_ASSERT_TRUE(unit_wait_for(waiter_sleeps, &w, UNIT_PATIENCE));
+	pthread_kill(w.thread, SIGUSR1);
+	CU_ASSERT_EQUAL(read(handler_begins[0], &byte, 1), 1);
+	connect_polling();
+	disconnect_pair(&a, &b);
+	CU_ASSERT_EQUAL(write(handler_ends[1], &byte, 1), 1);
+	waiter_end(&w);
+	IS(w.status, DAT_INTERRUPTED_CALL);
+	sigaction(SIGUSR1, &old, NULL);
+	close(handler_begins[0]);
+	close(handler_begins[1]);
+	close(handler_ends[0]);
+	close(handler_ends[1]);
+	teardown();
+}
+
 static const struct unit_test tests[] = {
-	{ "who waits for a connection event reads for all, and the event thread sleeps",
+	{ "a waiter for connection events reads for all EVDs while the event thread sleeps",
 	  test_waiter_reads },
-	{ "the event thread reads again after a wait that ran out", test_given_back_in_time },
+	{ "the event thread reads again after a wait has timed out", test_given_back_in_time },
 	{ "the event thread reads again after a wait that was cancelled",
 	  test_given_back_when_cancelled },
-	{ "who reads wakes the others that wait", test_reads_for_others },
-	{ "a wait ends in time while an agent runs", test_agent_holds_nobody },
+	{ "a waiter that reads CM events wakes the other waiters", test_reads_for_others },
+	{ "a reader in a signal handler stops no connection", test_reader_in_a_handler },
+	{ "a wait ends in time while an agent runs", test_agent_delays_no_wait },
 };
 
 UNIT_MAIN("cm_reader", tests)

@@ -106,27 +106,27 @@ static void test_ready_list(void)
 		evds[i] = rig_evd_on(&rig, cno, DAT_EVD_SOFTWARE_FLAG);
 	for (i = 0; i < 6; i++)
 		MUST(rig_post_se(evds[i % 3], 1));
-	/* each once, first come first named */
+	/* each is returned once, in the order of the triggers */
 	for (i = 0; i < 3; i++)
 		rig_named(cno, evds[i]);
-	rig_named(cno, NULL); /* though all have events: nothing new came */
+	rig_named(cno, NULL); /* events are queued, but none is new */
 	for (i = 0; i < 3; i++) {
 		rig_take(evds[i]);
 		rig_take(evds[i]);
 		MUST(rig_post_se(evds[i], 2));
 	}
 	MUST(dat_cno_trigger(cno, &evd));
-	CU_ASSERT_PTR_EQUAL(evd, evds[2]); /* the latest first */
-	rig_take(evds[0]);		   /* what is emptied is not named */
+	CU_ASSERT_PTR_EQUAL(evd, evds[2]); /* the last one first */
+	rig_take(evds[0]);		   /* an EVD that has been emptied is not returned */
 	rig_named(cno, evds[1]);
 	rig_named(cno, NULL);
 	MUST(rig_post_se(evds[0], 3));
-	MUST(dat_evd_free(evds[0])); /* nor what is gone */
+	MUST(dat_evd_free(evds[0])); /* nor is a freed one */
 	rig_named(cno, NULL);
 	IS(dat_cno_free(cno), E(INVALID_STATE, INVALID_STATE_CNO_IN_USE));
 	MUST(dat_evd_free(evds[1]));
 	MUST(dat_evd_free(evds[2]));
-	rig_named(cno, NULL); /* nobody waited: no trigger stays */
+	rig_named(cno, NULL); /* no trigger is left although no thread waited */
 	MUST(dat_cno_free(cno));
 	rig_close(&rig);
 }
@@ -154,7 +154,7 @@ static void test_descriptor(void)
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_take(evd);
 	CU_ASSERT_TRUE(rig_readable(fd));
-	rig_take(evd); /* its last event */
+	rig_take(evd); /* the EVD's last event */
 	CU_ASSERT_FALSE(rig_readable(fd));
 	MUST(rig_post_se(evd, 3));
 	MUST(dat_evd_modify_cno(evd, DAT_HANDLE_NULL));
@@ -209,8 +209,9 @@ static void test_async_overflow_triggers(void)
 	for (i = 0; i <= RIG_QLEN; i++)
 		rig_take(rig.async);
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.request);
-	rig_named(cno, rig.async);
 	rig_named(cno, rig.request);
+	fake_run_timers();
+	rig_named(cno, rig.async);
 	rig_take(rig.async);
 	MUST(dat_evd_modify_cno(rig.async, DAT_HANDLE_NULL));
 	MUST(dat_evd_modify_cno(rig.request, DAT_HANDLE_NULL));
@@ -219,13 +220,13 @@ static void test_async_overflow_triggers(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "cno 8.2 create, fd_create, free: checks", test_create_checks },
-	{ "cno 8.2 query, modify_agent: checks and proxy types", test_query },
-	{ "cno 8.2 wait, trigger: checks; QUEUE_EMPTY is bare", test_take_checks },
-	{ "cno 8.1: the ready list, free in use", test_ready_list },
-	{ "cno 8.2: the descriptor is readable exactly while triggered", test_descriptor },
-	{ "cno 3.3: graceful close refuses, abrupt close detaches", test_close },
-	{ "cno 8.1, 10: overflows trigger", test_async_overflow_triggers },
+	{ "create, fd_create, free: checks", test_create_checks },
+	{ "query and modify_agent check their arguments; each proxy type works", test_query },
+	{ "wait and trigger check their arguments; QUEUE_EMPTY has no subtype", test_take_checks },
+	{ "the ready list returns each EVD once; a CNO in use is not freed", test_ready_list },
+	{ "the descriptor is readable exactly while triggered", test_descriptor },
+	{ "a graceful close fails with a CNO; an abrupt one detaches its EVDs", test_close },
+	{ "an overflow of an EVD triggers its CNO", test_async_overflow_triggers },
 };
 
 UNIT_MAIN("cno", tests)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Proxy agents: once for a trigger, from a thread without locks, and never one trigger too few. */
+/*
+ * Proxy agents: called once for each trigger, by a thread that holds no locks, and for every
+ * trigger.
+ */
 #include "test/unit/cno_rig.h"
 
 struct agent {
 	DAT_CNO_HANDLE cno;
 	DAT_IA_HANDLE ia;
-	DAT_EVD_HANDLE evd; /* what it was called with last */
+	DAT_EVD_HANDLE evd; /* argument of the last call */
 	unsigned calls, taken;
 	bool rearms;
 	DAT_RETURN freed, closed;
@@ -79,10 +82,10 @@ static void test_every_trigger_and_delivered_locally(void)
 	evd = open_with(&rig, &agent);
 	other = rig_evd_on(&rig, agent.cno, DAT_EVD_SOFTWARE_FLAG);
 	MUST(rig_post_se(evd, 1));
-	rig_named(agent.cno, evd); /* before the agent was */
+	rig_named(agent.cno, evd); /* triggered before the agent was set */
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 1);
-	/* triggered as it is, the CNO calls the agent for the next one, too */
+	/* a CNO that is already triggered calls the agent for the next trigger, too */
 	MUST(rig_post_se(other, 1));
 	MUST(dat_cno_modify_agent(agent.cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
 	MUST(rig_post_se(evd, 1));
@@ -110,11 +113,11 @@ static void test_missed_trigger_is_made_up_for(void)
 	fake_run_timers();
 	MUST(rig_post_se(evd, 2)); /* no agent is armed */
 	MUST(dat_cno_modify_agent(agent.cno, agent_of(&agent)));
-	CU_ASSERT_EQUAL(agent.calls, 1); /* not from within the call */
+	CU_ASSERT_EQUAL(agent.calls, 1); /* the call of the agent is deferred */
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 2);
 	CU_ASSERT_PTR_EQUAL(agent.evd, evd);
-	/* what somebody takes is no longer missed */
+	/* an event that another call has taken is no longer reported */
 	MUST(rig_post_se(evd, 3));
 	rig_named(agent.cno, evd);
 	MUST(dat_cno_modify_agent(agent.cno, agent_of(&agent)));
@@ -136,7 +139,7 @@ static void test_agent_is_not_given_an_evd_that_is_gone(void)
 	MUST(dat_evd_free(other));
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 0);
-	MUST(rig_post_se(evd, 1)); /* it is armed as before */
+	MUST(rig_post_se(evd, 1)); /* the agent is armed as before */
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 1);
 	CU_ASSERT_PTR_EQUAL(agent.evd, evd);
@@ -181,14 +184,16 @@ static void test_free_drops_a_call_not_yet_made(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "cno 8.3: one-shot; what an agent may not do", test_one_shot },
-	{ "cno 8.3: every trigger, whatever the state, and beside waiters",
+	{ "an agent is called once; calls that an agent may not make are refused", test_one_shot },
+	{ "an agent is called for every trigger, even of a triggered CNO and beside waiters",
 	  test_every_trigger_and_delivered_locally },
-	{ "cno 8.3: a trigger without agent is remembered", test_missed_trigger_is_made_up_for },
-	{ "cno 8.3: an EVD that is gone is not named",
-	  test_agent_is_not_given_an_evd_that_is_gone },
-	{ "cno 8.1, 3.3: last EVD freed, abrupt close: called with none", test_no_evd_left },
-	{ "cno 8.2: free drops a call not yet made", test_free_drops_a_call_not_yet_made },
+	{ "a trigger without an agent is kept for the next one",
+	  test_missed_trigger_is_made_up_for },
+	{ "an agent is not called for a freed EVD", test_agent_is_not_given_an_evd_that_is_gone },
+	{ "after the last EVD is freed, and at an abrupt close, the agent gets no EVD",
+	  test_no_evd_left },
+	{ "a free of the CNO drops a call of the agent that is due",
+	  test_free_drops_a_call_not_yet_made },
 };
 
 UNIT_MAIN("cno_agent", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Notification objects with real traffic: no event is stranded whatever races with it. */
+/* Notification objects under real traffic: no event stays unreported, whatever races with it. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 
 #define EVDS	 4
 #define THREADS	 2
-#define EVENTS	 5000u /* of each thread on each EVD */
+#define EVENTS	 5000u /* posted by each thread on each EVD */
 #define MESSAGES 2000u
 #define DEPTH	 16u
 
@@ -87,7 +87,7 @@ static void test_storm(void)
 	env_close(&env);
 }
 
-/* ---- an agent that arms itself anew ---- */
+/* ---- an agent that arms itself again ---- */
 
 struct agent {
 	DAT_CNO_HANDLE cno;
@@ -180,7 +180,7 @@ static void *send_all(void *arg)
 	return NULL;
 }
 
-/* Takes what is there, in order, and posts as many again. */
+/* Takes all queued events, in order, and posts a receive for each. */
 static bool receive(struct pair *pair)
 {
 	bool good = true;
@@ -195,7 +195,7 @@ static bool receive(struct pair *pair)
 	return good;
 }
 
-/* Every message is announced, while `disturb` does what it likes to the EVD. */
+/* Every message triggers the CNO while `disturb` changes the EVD. */
 static void run_traffic(void (*disturb)(struct pair *pair, unsigned round))
 {
 	struct pair pair;
@@ -262,11 +262,12 @@ static void test_resize_under_traffic(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "cno 13.6: trigger storm, only the named EVD is drained", test_storm },
-	{ "cno 13.11: an agent that arms itself anew", test_agent },
-	{ "cno 8.1: every message is announced", test_messages },
-	{ "cno 13.8: modify_cno, enable, disable under traffic", test_modify_under_traffic },
-	{ "evd 13.13: resize under traffic", test_resize_under_traffic },
+	{ "with many triggers and one drained EVD each, no event is left", test_storm },
+	{ "an agent that sets itself again misses no event", test_agent },
+	{ "every message triggers the CNO", test_messages },
+	{ "modify_cno, enable and disable lose no trigger under traffic",
+	  test_modify_under_traffic },
+	{ "a resize loses no trigger under traffic", test_resize_under_traffic },
 };
 
 UNIT_MAIN("cno_traffic", tests)

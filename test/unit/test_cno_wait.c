@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Waiting on a notification object, and everything that can end it. */
+/* Waits on a notification object, and everything that can end them. */
 #include <signal.h>
 #include "test/unit/cno_rig.h"
 
@@ -93,7 +93,7 @@ static void test_last_evd_freed(void)
 	cno_wait_start(&w[1], cno, DAT_TIMEOUT_INFINITE);
 	MUST(dat_evd_free(one));
 	CU_ASSERT_EQUAL(cno_waiters(cno), 2);
-	fake.refuse = E0(INTERNAL_ERROR); /* the device keeps the CQ: all is as before */
+	fake.refuse = E0(INTERNAL_ERROR); /* the CQ is not destroyed */
 	IS(dat_evd_free(two), E0(INTERNAL_ERROR));
 	CU_ASSERT_EQUAL(cno_waiters(cno), 2);
 	MUST(dat_evd_free(two));
@@ -139,7 +139,7 @@ static void signal_test(int flags)
 	rig_open(&rig, NULL);
 	cno = rig_cno(&rig);
 	cno_wait_start(&w, cno, DAT_TIMEOUT_INFINITE);
-	/* The thread may be just before its sleep: again until it has been woken. */
+	/* The thread may not block yet, so the signal is sent until the wait has ended. */
 	while (cno_waiters(cno))
 		CU_ASSERT_EQUAL(pthread_kill(w.thread, SIGUSR1), 0);
 	IS(cno_wait_end(&w), 0x00130000u);
@@ -156,8 +156,8 @@ static void test_signal(void)
 }
 
 /*
- * A thread that is cancelled inside ppoll never comes back to ThreadSanitizer's wrapper of it,
- * which then sees none of the locks of the clean-up.
+ * A thread cancelled inside ppoll does not return through ThreadSanitizer's wrapper, which then
+ * misses the locks of the cleanup handlers.
  */
 const char *__tsan_default_suppressions(void);
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void)
@@ -188,7 +188,7 @@ static void test_cancel(void)
 
 struct poster {
 	DAT_EVD_HANDLE evd;
-	atomic_uint round; /* in which to post */
+	atomic_uint round; /* the round in which to post */
 	atomic_uint posted;
 };
 
@@ -206,7 +206,10 @@ static void *post_each_round(void *arg)
 	return NULL;
 }
 
-/* The trigger falls into the deadline; whoever does not see it in this wait sees it in the next. */
+/*
+ * The trigger races with the deadline of the wait; a wait that misses it leaves it to the next
+ * wait.
+ */
 static void test_trigger_at_the_deadline(void)
 {
 	struct poster p = { .round = 0 };
@@ -240,15 +243,15 @@ static void test_trigger_at_the_deadline(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "cno 1.3: 500 us block 500 us; QUEUE_EMPTY with no EVD", test_timeout },
-	{ "cno 8.2: a trigger releases one waiter; free with waiters",
+	{ "a timeout of 500 us lasts 500 us; QUEUE_EMPTY comes without an EVD", test_timeout },
+	{ "a trigger wakes one waiter; a CNO with waiters is not freed",
 	  test_a_trigger_releases_one },
-	{ "cno 8.1: waiters get different EVDs", test_each_waiter_its_evd },
-	{ "cno 5.7: the last EVD freed sends waiters home with none", test_last_evd_freed },
-	{ "cno 3.3: abrupt close sends waiters home with none", test_abrupt_close },
-	{ "cno 8.2: a signal interrupts, SA_RESTART or not", test_signal },
-	{ "C19: a thread cancelled while asleep leaves nothing behind", test_cancel },
-	{ "cno 13.7: a trigger at the deadline is not lost", test_trigger_at_the_deadline },
+	{ "waiters get different EVDs", test_each_waiter_its_evd },
+	{ "freeing the last EVD ends waits, without an EVD", test_last_evd_freed },
+	{ "an abrupt close ends waits, without an EVD", test_abrupt_close },
+	{ "a signal interrupts, SA_RESTART or not", test_signal },
+	{ "C19: a thread that is cancelled while it blocks leaves nothing behind", test_cancel },
+	{ "a trigger at the deadline is not lost", test_trigger_at_the_deadline },
 };
 
 UNIT_MAIN("cno_wait", tests)

@@ -26,7 +26,7 @@ static void keep(void *arg, const struct conf_record *record)
 	kept.count++;
 }
 
-/* Parses text of this length; returns what was said about it. */
+/* Parses text of this length; returns the diagnostics. */
 static const char *parse_bytes(const char *bytes, size_t len)
 {
 	struct fake_capture capture = fake_capture(STDERR_FILENO);
@@ -34,7 +34,7 @@ static const char *parse_bytes(const char *bytes, size_t len)
 	char *text = malloc(len + 1);
 
 	memcpy(text, bytes, len);
-	text[len] = 'X'; /* a spare byte, not an end */
+	text[len] = 'X'; /* the parser must not need a NUL at the end */
 	kept.count = 0;
 	conf_parse(text, len, "dat.conf", &sink);
 	free(text);
@@ -54,7 +54,7 @@ static void expect_kept(const char *text, unsigned count)
 	CU_ASSERT_STRING_EQUAL(said, "");
 }
 
-/* The one record of the text is dropped, with one line that contains `what`. */
+/* The text's only record is dropped, with one diagnostic that contains `what`. */
 static void expect_dropped(const char *text, const char *what)
 {
 	const char *said = parse(text), *end = strchr(said, '\n');
@@ -285,21 +285,23 @@ static void one_diagnostic_each(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 2.3 eight good fields, tabs as separators: kept", good_record },
-	{ "registry 2.3 field 8 missing: kept; fewer, or a ninth: dropped", field_count },
-	{ "registry 2.3 nondefault, k2.0: checked, dropped silently", dropped_silently },
-	{ "registry 2.3 u1.2: kept; u2 and worse: dropped", api_version },
-	{ "registry 2.3 provider version with one dot: dropped", provider_version },
-	{ "registry 2.2 keywords match exactly", keywords },
-	{ "registry 2.3 quoted fields with blanks and escapes: kept", quoted_fields },
-	{ "registry 2.3 unterminated quote, line ending in one lone quote: dropped", bad_quotes },
-	{ "registry 2.2 rule 5: a line end in quotes drops that record only", quote_and_line_end },
-	{ "registry 2.2 rule 1: comments begin where a field could", comments },
-	{ "registry 2.3 CRLF line ends: kept; no line end on the last line", line_ends },
-	{ "registry 2.2 rule 4: no line continuation", no_continuation },
-	{ "registry 2.2 names of 256 bytes, fields over 4 KiB: dropped", lengths },
-	{ "registry 2.2 NUL byte: dropped", nul_bytes },
-	{ "registry 2.2 one diagnostic for each dropped record", one_diagnostic_each },
+	{ "a record of eight valid fields is kept; tabs separate fields, too", good_record },
+	{ "a record without field 8 is kept; with fewer or nine fields it is dropped",
+	  field_count },
+	{ "a record with nondefault or k2.0 is checked, and dropped without a message",
+	  dropped_silently },
+	{ "a record of u1.2 is kept; malformed versions are dropped", api_version },
+	{ "a provider version with one dot is dropped", provider_version },
+	{ "keywords match exactly", keywords },
+	{ "quoted fields may have blanks and escapes", quoted_fields },
+	{ "a record with an open quote is dropped", bad_quotes },
+	{ "a line end in quotes drops that record only", quote_and_line_end },
+	{ "comments begin where a field could", comments },
+	{ "lines may end in CRLF, and the last line without a line end", line_ends },
+	{ "a backslash does not continue a line", no_continuation },
+	{ "names of 256 bytes and fields over 4 KiB are dropped", lengths },
+	{ "NUL byte: dropped", nul_bytes },
+	{ "each dropped record has one diagnostic", one_diagnostic_each },
 };
 
 UNIT_MAIN("conf", tests)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Which dat.conf is read, when, and what is said about it; the variables that say how much is said.
+ * Which dat.conf is read, when, and which diagnostics it causes; the variables that select
+ * diagnostics.
  */
 #include <sys/stat.h>
 #include "dat/common/reg.h"
@@ -43,7 +44,7 @@ static const char *file_of(const char *name, const char *ia)
 	return path;
 }
 
-/* What conf_load finds, and in *said what it complains about. */
+/* Returns the text that conf_load finds, and its diagnostics in *said. */
 static const char *load(const char *only, const char *first, const char *second, const char **said)
 {
 	const char *const places[] = { first, second, NULL };
@@ -102,7 +103,7 @@ static void unreadable_is_said(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "/dev/zero: File too large"));
 }
 
-/* A FIFO has no end without a writer, and no writer need ever come. */
+/* Opening a FIFO blocks until there is a writer. */
 static void fifo_is_refused(void)
 {
 	const char *fifo = path_of("fifo"), *two = file_of("two", "b"), *said;
@@ -218,7 +219,7 @@ static void child_list(void)
 	provider_count();
 }
 
-/* What a use of the registry writes to the descriptor under these settings. */
+/* Returns what a use of the registry writes to the descriptor under these settings. */
 static const char *written(int fd, const char *type, const char *dest)
 {
 	struct fake_capture capture = fake_capture(fd);
@@ -277,21 +278,21 @@ static void long_line(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 2.4 step 1: DAT_OVERRIDE names the only file", override_wins },
-	{ "registry 2.4 step 1: no fallback from DAT_OVERRIDE", override_has_no_fallback },
-	{ "registry 2.4 steps 2, 3: sysconfdir, then /etc", places_in_order },
-	{ "registry 2.4 a directory or unreadable file is said", unreadable_is_said },
-	{ "registry 2.4 no dat.conf at all: built-in entries", built_in },
-	{ "registry 2.4 a file of any length", large_file },
-	{ "registry 2.4 a FIFO is refused, not waited for", fifo_is_refused },
-	{ "registry 2.4 a byte order mark is no part of a name", byte_order_mark },
-	{ "registry 2.4 read once in a process", read_once },
-	{ "registry 2.4 DAT_OVERRIDE empty: no static registry", empty_override },
-	{ "registry 2.4 nothing is read or said before the first use", silent_until_used },
-	{ "registry 2.5 DAT_DBG_TYPE", debug_type },
-	{ "registry 2.5 DAT_DBG_DEST", debug_dest },
-	{ "registry 2.5 DAT_DBG_DEST bit 0x2: syslog", debug_syslog },
-	{ "registry 2.5 an overlong diagnostic is cut, and still a line", long_line },
+	{ "DAT_OVERRIDE names the only file that is read", override_wins },
+	{ "no other file is read if that of DAT_OVERRIDE is missing", override_has_no_fallback },
+	{ "sysconfdir, then /etc", places_in_order },
+	{ "a directory or unreadable file is reported", unreadable_is_said },
+	{ "without a dat.conf the built-in entries are used", built_in },
+	{ "a file may have any length up to the limit", large_file },
+	{ "a FIFO is refused without waiting for a writer", fifo_is_refused },
+	{ "a byte order mark is no part of a name", byte_order_mark },
+	{ "dat.conf is read once in a process", read_once },
+	{ "with an empty DAT_OVERRIDE there is no static registry", empty_override },
+	{ "nothing is read or logged before the first use", silent_until_used },
+	{ "DAT_DBG_TYPE", debug_type },
+	{ "DAT_DBG_DEST", debug_dest },
+	{ "DAT_DBG_DEST bit 0x2: syslog", debug_syslog },
+	{ "an overlong diagnostic is cut, and still a line", long_line },
 };
 
 UNIT_MAIN("conf_file", tests)

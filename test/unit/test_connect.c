@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_connect: its checks in their order, and what becomes of an attempt. */
+/* dat_ep_connect: the order of its checks, and the outcome of an attempt. */
 #include <arpa/inet.h>
 #include <string.h>
 #include "test/unit/two_ends.h"
 #include "util/clock.h"
 
-/* Its arguments with one or more of them wrong; the rest is right. */
+/* The arguments of a call, of which the test makes some wrong. */
 struct call {
 	DAT_EP_HANDLE ep;
 	DAT_IA_ADDRESS_PTR address;
@@ -46,7 +46,7 @@ static void test_arguments(void)
 	call = good_call();
 	call.timeout = 0;
 	IS(do_call(&call), E(INVALID_PARAMETER, INVALID_ARG4));
-	call.qual = 0; /* the timeout is looked at first */
+	call.qual = 0; /* the timeout is checked first */
 	IS(do_call(&call), E(INVALID_PARAMETER, INVALID_ARG4));
 	call.timeout = 1;
 	call.size = -1;
@@ -94,7 +94,7 @@ static void test_addresses(void)
 	teardown();
 }
 
-/* A port in the address is not looked at, nor a family that was never set. */
+/* A port in the address is ignored; an address without a family is IPv4. */
 static void test_old_consumers(void)
 {
 	struct sockaddr_in v4;
@@ -212,11 +212,8 @@ static void test_messages(void)
 	teardown();
 }
 
-/*
- * The receive posted before the connection and the one that waits flush; a failed attempt flushes
- * too.
- */
-static void test_nobody(void)
+/* A failed attempt flushes the receives that were posted. */
+static void test_no_listener(void)
 {
 	setup();
 	post_recvs(&a, 3);
@@ -233,7 +230,7 @@ static void test_nobody(void)
 	teardown();
 }
 
-/* The peer neither accepts nor rejects; what it answers after the time is over must not connect. */
+/* The peer neither accepts nor rejects in time; an accept after the timeout must not connect. */
 static void test_timeout(void)
 {
 	uint64_t began, took;
@@ -260,7 +257,7 @@ static void test_timeout(void)
 	teardown();
 }
 
-/* The timer of an attempt that succeeded does nothing to the connection. */
+/* The timer of an attempt that succeeded does not affect the connection. */
 static void test_timeout_after(void)
 {
 	DAT_TIMEOUT timeout = 100000;
@@ -268,7 +265,7 @@ static void test_timeout_after(void)
 	bool came;
 
 	setup();
-	/* a busy machine may be late */
+	/* a busy machine may need more time */
 	for (;; timeout *= 4) {
 		CU_ASSERT_EQUAL(try_connect(&a, timeout), DAT_SUCCESS);
 		OK(dat_cr_accept(request_next(&env), b.ep, 0, NULL));
@@ -289,7 +286,7 @@ static void test_timeout_after(void)
 	teardown();
 }
 
-/* C10: a large qualifier is folded into a port alike on both sides, and reported whole. */
+/* C10: both sides fold a large qualifier into the same port, and report all its bits. */
 static void test_large_qualifiers(void)
 {
 	static const DAT_CONN_QUAL quals[] = { 65536, 0xaffab1e, (1ull << 63) + 5 };
@@ -298,7 +295,7 @@ static void test_large_qualifiers(void)
 	setup();
 	OK(dat_psp_free(env.psp));
 	for (i = 0; i < COUNT(quals); i++) {
-		/* Another test of this machine may have it: the next one then. */
+		/* If another test on this machine uses the qualifier, take the next one. */
 		env.qual = quals[i];
 		while (dat_psp_create(env.ia, env.qual, env.cr, DAT_PSP_CONSUMER_FLAG, &env.psp) ==
 		       E0(CONN_QUAL_IN_USE))
@@ -313,7 +310,7 @@ static void test_large_qualifiers(void)
 	teardown();
 }
 
-/* A message may overtake the news of its connection to the EVD, not in it. */
+/* A message may arrive before ESTABLISHED, but its event follows ESTABLISHED on the EVD. */
 static void test_shared_evd(void)
 {
 	DAT_EVD_HANDLE one;
@@ -343,7 +340,7 @@ static void test_shared_evd(void)
 	teardown();
 }
 
-/* A default EP shows what it got; one whose program asked shows what that was. */
+/* A default EP reports the depths of the connection; an EP created with depths reports those. */
 static void test_depths(void)
 {
 	DAT_EP_ATTR few = { .max_recv_dtos = 4,
@@ -372,19 +369,21 @@ static void test_depths(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "connection 5 rows 1-7: arguments in their order", test_arguments },
-	{ "connection 2: families, multicast, broadcast", test_addresses },
-	{ "connection 2: no family is IPv4, a port is ignored", test_old_consumers },
-	{ "connection 5 rows 3, 8: no connect EVD, no PZ", test_not_ready },
-	{ "connection 4.1: 56 bytes there, 196 back, none on the passive side", test_private_data },
-	{ "T12 T14 T7 T10: states, ports and addresses of a connection", test_established },
-	{ "messages go over it", test_messages },
-	{ "T16 nobody listens: NON_PEER_REJECTED at once, receives flush", test_nobody },
-	{ "T18 timeout: TIMED_OUT in time, a late accept does not connect", test_timeout },
-	{ "connection 5: the timer of a connection that came up is harmless", test_timeout_after },
-	{ "ep 3, R39: read depths of a default EP, and of one that asked", test_depths },
-	{ "connection 3.1: qualifiers of more than 16 bits", test_large_qualifiers },
-	{ "ia-evd-cno 11: one EVD for all, ESTABLISHED before the first message", test_shared_evd },
+	{ "arguments in their order", test_arguments },
+	{ "families, multicast, broadcast", test_addresses },
+	{ "an address without a family is IPv4, and its port is ignored", test_old_consumers },
+	{ "an EP without a connect EVD or a PZ is refused", test_not_ready },
+	{ "56 bytes there, 196 back, none on the passive side", test_private_data },
+	{ "states, ports and addresses of a connection", test_established },
+	{ "messages arrive over the connection", test_messages },
+	{ "without a listener NON_PEER_REJECTED comes at once, and receives are flushed",
+	  test_no_listener },
+	{ "TIMED_OUT comes in time, and a late accept does not connect", test_timeout },
+	{ "the timer of an attempt does not affect its connection", test_timeout_after },
+	{ "read depths of a default EP, and of one that asked", test_depths },
+	{ "both sides map a qualifier of more than 16 bits to the same port",
+	  test_large_qualifiers },
+	{ "on one EVD for all events ESTABLISHED comes before the first message", test_shared_evd },
 };
 
 UNIT_MAIN("connect", tests)

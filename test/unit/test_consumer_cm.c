@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What shipped consumers rely on beyond the written rules: connections and endpoints. */
+/* Behaviour that existing consumers rely on beyond the specification: connections and endpoints. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void expect_rejected(struct end *end)
 	CU_ASSERT_PTR_EQUAL(event.event_data.connect_event_data.ep_handle, end->ep);
 }
 
-/* What a consumer sees that compares whole values, or all but the class. */
+/* Consumers compare the whole status, or all of it but the class. */
 static void test_bare_codes(void)
 {
 	DAT_PSP_HANDLE psp;
@@ -50,7 +50,9 @@ static bool is_connected(void *arg)
 	return state_of(((struct end *)arg)->ep) == DAT_EP_STATE_CONNECTED;
 }
 
-/* It knows from its state, or from the peer by other ways, and not from its event. */
+/*
+ * The passive side learns that it is connected from its state or from the peer, not from its event.
+ */
 static void test_write_after_accept(void)
 {
 	setup();
@@ -83,7 +85,7 @@ static void test_one_end(void)
 	setup();
 	for (i = 0; i < 60; i++) {
 		connect_pair(&a, &b);
-		if (i % 3 == 2) { /* both at once */
+		if (i % 3 == 2) { /* both ends disconnect at the same time */
 			CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, disconnect_end, &a), 0);
 			disconnect_end(&b);
 			pthread_join(thread, NULL);
@@ -122,7 +124,7 @@ static void test_private_data_stays(void)
 	OK(connect_with(&c, env.qual, sizeof(second), second));
 	request2 = request_next(&env);
 	MUST(dat_cr_query(request2, DAT_CR_FIELD_ALL, &cr2));
-	/* still there, and the consumer's to write to and to give back */
+	/* the private data is still there; the consumer may write to it and pass it back */
 	CU_ASSERT_EQUAL(memcmp(cr1.private_data, first, sizeof(first)), 0);
 	CU_ASSERT_EQUAL(memcmp(cr2.private_data, second, sizeof(second)), 0);
 	((char *)cr1.private_data)[0] = 9;
@@ -178,7 +180,7 @@ static void test_private_data_sizes(void)
 	private_data_passes(24);
 	private_data_passes(32);
 	private_data_passes(48);
-	connect_pair(&a, &b); /* both events say that there is none */
+	connect_pair(&a, &b); /* neither event has private data */
 	teardown();
 }
 
@@ -200,7 +202,7 @@ static void test_wide_qualifiers(void)
 	unsigned i, tries = 0;
 
 	setup();
-	/* from the process id: another test may be at the same */
+	/* derived from the process id, because another copy of the test may run */
 	quals[0] = 0xfedcba9800000000u + (DAT_CONN_QUAL)getpid() * 64;
 	for (i = 0; i < 3; i++) {
 		DAT_RETURN status;
@@ -233,7 +235,7 @@ static void test_own_ia(void)
 	teardown();
 }
 
-/* The child connects to the qualifier that it hears, on the address that is its own as well. */
+/* Connects in a child to the qualifier that it receives, at this host's address. */
 static int connect_from_child(int fd, void *arg)
 {
 	uint64_t qual;
@@ -311,7 +313,7 @@ static void test_busy_accept(void)
 	start_connect(&c);
 	request = request_next(&env);
 	CU_ASSERT_EQUAL(DAT_GET_TYPE(dat_cr_accept(request, b.ep, 0, NULL)), DAT_INVALID_STATE);
-	message_passes(&a, &b); /* the connection is not touched */
+	message_passes(&a, &b); /* the connection is unaffected */
 	OK(dat_cr_reject(request, 0, NULL));
 	expect_rejected(&c);
 	end_close(&c);
@@ -330,7 +332,7 @@ static void test_defaults(void)
 	CU_ASSERT_TRUE(param.ep_attr.max_request_dtos >= 16);
 	CU_ASSERT_TRUE(param.ep_attr.max_rdma_read_in >= 1);
 	CU_ASSERT_TRUE(param.ep_attr.max_rdma_read_out >= 1);
-	/* changed, and given back */
+	/* the queried attributes can be changed and passed back */
 	param.ep_attr.max_recv_dtos = 100;
 	param.ep_attr.max_request_dtos = 50;
 	MUST(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, &param.ep_attr, &ep));
@@ -338,7 +340,7 @@ static void test_defaults(void)
 	CU_ASSERT_TRUE(again.ep_attr.max_recv_dtos >= 100);
 	CU_ASSERT_TRUE(again.ep_attr.max_request_dtos >= 50);
 	OK(dat_ep_free(ep));
-	/* posts with the default flag complete, one by one */
+	/* with default flags each post completes with an event */
 	connect_pair(&a, &b);
 	message_passes(&a, &b);
 	teardown();
@@ -361,7 +363,9 @@ static void test_zero_iov(void)
 	end_open(&env, &b, &attr);
 	connect_pair(&a, &b);
 	local = segment(&env, 0, 64);
-	remote = (DAT_RMR_TRIPLET){ (uintptr_t)env.memory + 4096, 64, env.rkey };
+	remote = (DAT_RMR_TRIPLET){ .virtual_address = (uintptr_t)env.memory + 4096,
+				    .segment_length = 64,
+				    .rmr_context = env.rkey };
 	OK(dat_ep_post_rdma_write(a.ep, 1, &local, cookie(1), &remote, 0));
 	expect_dto(a.request, a.ep, 1, DAT_DTO_SUCCESS);
 	OK(dat_ep_post_rdma_read(a.ep, 1, &local, cookie(2), &remote, 0));
@@ -402,7 +406,7 @@ static void test_sockaddr(void)
 	memcpy(&copy, env.address, 16);
 	CU_ASSERT_EQUAL(copy.sin_family, AF_INET);
 	CU_ASSERT_EQUAL(copy.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
-	/* the port is whatever the consumer left there, be it one in use */
+	/* the port in the IA address is ignored, even if it is in use */
 	((struct sockaddr_in *)env.address)->sin_port = htons((uint16_t)env.qual);
 	connect_pair(&a, &b);
 	disconnect_pair(&a, &b);
@@ -422,16 +426,17 @@ static const struct unit_test tests[] = {
 	{ "C16: to a service point of another process", test_other_process },
 	{ "C6: CONN_QUAL_IN_USE and TIMEOUT_EXPIRED without a subtype", test_bare_codes },
 	{ "C11: the passive side writes before it took ESTABLISHED", test_write_after_accept },
-	{ "C12: one DISCONNECTED for each endpoint, whoever began", test_one_end },
-	{ "C13: private data stays, and can be given back", test_private_data_stays },
+	{ "C12: one DISCONNECTED for each endpoint, whichever side began", test_one_end },
+	{ "C13: private data stays valid, and can be passed back", test_private_data_stays },
 	{ "C14: private data of 4, 24, 32, 48 bytes, and none", test_private_data_sizes },
-	{ "C15: qualifiers of 64 bits, each its own", test_wide_qualifiers },
+	{ "C15: qualifiers have 64 bits, and each is distinct", test_wide_qualifiers },
 	{ "C16: to a service point of the same IA", test_own_ia },
-	{ "C17: reset after reject and disconnect, flushes stay", test_reset },
+	{ "C17: after a reject or a disconnect the EP can be reset; flushes stay queued",
+	  test_reset },
 	{ "C18: accept on a busy endpoint leaves the request", test_busy_accept },
-	{ "C22: default attributes are of use, changed and given back", test_defaults },
+	{ "C22: default attributes are usable, and can be changed and passed back", test_defaults },
 	{ "C23: read and write iov of 0", test_zero_iov },
-	{ "C31: addresses of a connected endpoint can be followed", test_addresses },
+	{ "C31: a connected endpoint has usable addresses", test_addresses },
 	{ "C32: an IA address is a sockaddr_in, its port is the consumer's", test_sockaddr },
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What shipped consumers rely on beyond the written rules: objects, their handles and their end. */
+/*
+ * Behaviour that existing consumers rely on beyond the specification: objects, their handles and
+ * their end.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -87,7 +90,7 @@ static DAT_RETURN post_se(DAT_EVD_HANDLE evd)
 	return dat_evd_post_se(evd, &event);
 }
 
-/* The CNO tells of each EVD once, in an order that is its own affair. */
+/* The CNO reports each EVD once, in any order. */
 static void expect_both(DAT_CNO_HANDLE cno, const DAT_EVD_HANDLE evds[2])
 {
 	DAT_EVD_HANDLE first = DAT_HANDLE_NULL, second = DAT_HANDLE_NULL;
@@ -145,7 +148,10 @@ static void test_first_member(void)
 	setup();
 	start_connect(&a);
 	MUST(dat_cr_accept(request_next(&env), b.ep, 0, NULL));
-	/* a connection event read as a completion, and a completion as a connection event */
+	/*
+	 * a connection event is read as a completion and the reverse: the handle is at the same
+	 * place
+	 */
 	if (event_next(a.conn, &event))
 		CU_ASSERT_PTR_EQUAL(event.event_data.dto_completion_event_data.ep_handle, a.ep);
 	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
@@ -173,7 +179,7 @@ static void test_refused_frees(void)
 	teardown();
 }
 
-/* One of everything, in use, and nothing of it freed. */
+/* Closes with objects of every kind in use. */
 static void test_abrupt_close(void)
 {
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
@@ -196,9 +202,9 @@ static void test_abrupt_close(void)
 		MUST(dat_rmr_create(env.pz, &rmr));
 		MUST(dat_srq_create(env.ia, env.pz, &srq_attr, &srq));
 		MUST(dat_cno_create(env.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
-		start_connect(&c); /* a request that nobody answers */
+		start_connect(&c); /* a request that is never answered */
 		request_next(&env);
-		start_connect(&d); /* and one that nobody sees */
+		start_connect(&d); /* and one that is never taken */
 		OK(dat_ia_close(env.ia, DAT_CLOSE_ABRUPT_FLAG));
 		free(env.memory);
 	}
@@ -209,7 +215,7 @@ static void expect_bad(DAT_RETURN status)
 	CU_ASSERT_EQUAL(DAT_GET_TYPE(status), DAT_INVALID_HANDLE);
 }
 
-/* Every kind of call with a handle that is none of its kind. */
+/* Calls of every kind with a handle of a wrong kind. */
 static void use_all(DAT_HANDLE bad, DAT_HANDLE bad_ia)
 {
 	DAT_EP_PARAM ep;
@@ -280,7 +286,7 @@ static void expect_words(DAT_RETURN code)
 	CU_ASSERT_TRUE(major && *major && minor);
 }
 
-/* Consumers hand it the status of a completion, too. */
+/* Consumers also pass the status of a completion. */
 static void test_strerror(void)
 {
 	static const DAT_RETURN failures[] = {
@@ -303,14 +309,17 @@ static void test_strerror(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C7: NULL for optional results", test_null_results },
-	{ "C24: an EVD of at least that length; resize under load", test_evd_lengths },
-	{ "C25: what is in use is not freed, and works on", test_refused_frees },
-	{ "C25: abrupt close with everything alive", test_abrupt_close },
-	{ "C26: handles freed, of a closed IA, of another kind", test_bad_handles },
-	{ "C27: words for every code, and for a status", test_strerror },
-	{ "C29: a CNO without agent, in any order, taken away and given back", test_cno },
-	{ "C30: the handle is the first of each event's data", test_first_member },
+	{ "C7: optional results may be NULL", test_null_results },
+	{ "C24: an EVD has at least the requested length, and can be resized under load",
+	  test_evd_lengths },
+	{ "C25: an object in use is not freed, and continues to work", test_refused_frees },
+	{ "C25: an abrupt close succeeds with everything alive", test_abrupt_close },
+	{ "C26: handles of freed objects, closed IAs and other kinds are refused",
+	  test_bad_handles },
+	{ "C27: dat_strerror has text for every code and DTO status", test_strerror },
+	{ "C29: a CNO needs no agent, returns EVDs in any order, can be detached and attached",
+	  test_cno },
+	{ "C30: the handle is the first member of each event's data", test_first_member },
 };
 
 UNIT_MAIN("consumer_life", tests)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What shipped consumers rely on beyond the written rules: dat.conf, names of adapters, the list of them. */
+/*
+ * Behaviour that existing consumers rely on beyond the specification: dat.conf, IA names and their
+ * list.
+ */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +10,10 @@
 #include "test/unit/ep_util.h"
 #include "util/clock.h"
 
-/* Names that programs in use know, or read the network interface from; all of them lead to the one device. */
+/*
+ * IA names that existing programs use, or from which they read the network interface; all name one
+ * device.
+ */
 static const char *const names[] = {
 	"ofa-v2-soft", "ofa-v2-lo", "ofa-v2-ib0",   "ib0",	  "ibd0",
 	"ccil",	       "gmg2",	    "RO_AWARE_ib0", "OpenIB-cma",
@@ -37,7 +43,10 @@ static void conf_write(void)
 	fclose(file);
 }
 
-/* The registry reads its file once in a process: this one, unless somebody asked earlier. */
+/*
+ * The registry reads dat.conf once in a process: this file, unless an earlier call already made it
+ * read another.
+ */
 static void conf_use(void)
 {
 	static bool done;
@@ -56,7 +65,7 @@ static DAT_RETURN open_name(const char *name, DAT_IA_HANDLE *ia)
 	return dat_ia_open((DAT_NAME_PTR)(uintptr_t)name, 8, &async, ia);
 }
 
-/* As one of them reads it: words, of which the seventh is in quotes. */
+/* Reads the file as one consumer does: words, the seventh in quotes. */
 static unsigned read_conf(const char *file, char found[][64], unsigned most)
 {
 	char line[512], name[64], rest[8][128];
@@ -85,15 +94,15 @@ static void test_conf(void)
 	DAT_IA_HANDLE ia;
 	unsigned i, count;
 
-	/* the file that is installed */
+	/* the installed file */
 	count = read_conf("dat.conf", found, 64);
 	CU_ASSERT_TRUE(count >= 2);
 	for (i = 0; i < count; i++)
 		CU_ASSERT_EQUAL(strncmp(found[i], "ofa-v2-", 7), 0);
-	/* what a consumer reads in any, the registry knows */
+	/* the registry knows every name that the consumer reads */
 	conf_use();
 	count = read_conf(path, found, 64);
-	CU_ASSERT_EQUAL(count, COUNT(names) + 1); /* and the one without a device */
+	CU_ASSERT_EQUAL(count, COUNT(names) + 1); /* and the name without a device */
 	for (i = 0; i < COUNT(names) && i < count; i++) {
 		CU_ASSERT_STRING_EQUAL(found[i], names[i]);
 		MUST(open_name(found[i], &ia));
@@ -129,12 +138,12 @@ static void list(DAT_COUNT room, DAT_COUNT entries)
 
 	memset(infos, 0xee, sizeof(infos));
 	for (i = 0; i < 64; i++)
-		pointers[i] = &infos[63 - i]; /* of them, not an array of entries */
+		pointers[i] = &infos[63 - i]; /* pointers to entries in any order, not an array */
 	OK(dat_registry_list_providers(room, &count, pointers));
 	CU_ASSERT_EQUAL(count, entries < room ? entries : room);
 	for (i = 0; i < room && i < entries && i < (DAT_COUNT)COUNT(names); i++) {
 		CU_ASSERT_STRING_EQUAL(infos[63 - i].ia_name, names[i]);
-		CU_ASSERT_EQUAL(infos[63 - i].dapl_version_major, 2);
+		CU_ASSERT_EQUAL(infos[63 - i].dapl_version_major, DAT_VERSION_MAJOR);
 	}
 	if (room < 64)
 		CU_ASSERT_EQUAL(((unsigned char *)&infos[63 - room])[0], 0xee);
@@ -143,7 +152,7 @@ static void list(DAT_COUNT room, DAT_COUNT entries)
 static void test_list(void)
 {
 	static const char *const unusable[] = { "no-library", "no-device", "no-provider",
-						"nobody" };
+						"unknown" };
 	uint64_t begin;
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
 	DAT_COUNT entries = (DAT_COUNT)COUNT(names) + 3;
@@ -158,14 +167,15 @@ static void test_list(void)
 		CU_ASSERT_PTR_EQUAL(ia, DAT_HANDLE_NULL);
 	}
 	CU_ASSERT_TRUE(clock_now() - begin < PATIENCE * NSEC_PER_USEC);
-	MUST(open_name(names[0], &ia)); /* nothing of it is left over */
+	MUST(open_name(names[0], &ia)); /* the failed open left nothing behind */
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
 static const struct unit_test tests[] = {
-	{ "C33: dat.conf is read by consumers, too", test_conf },
-	{ "C34: several names of one device", test_names },
-	{ "C35: the list of pointers; an entry that cannot work", test_list },
+	{ "C33: consumers can parse dat.conf themselves", test_conf },
+	{ "C34: one device may have several names", test_names },
+	{ "C35: the list of providers is an array of pointers; entries that do not work are listed",
+	  test_list },
 };
 
 UNIT_MAIN("consumer_registry", tests)

@@ -190,13 +190,13 @@ static void test_printed_form(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 5: each check", test_checks },
-	{ "ext 5: one counter, all counters", test_one_and_all },
-	{ "ext 5: objects and connections", test_objects_and_connections },
-	{ "ext 5: two threads' data, exactly", test_data },
-	{ "ext 5: an EVD", test_evd },
-	{ "ext 5: reset", test_reset },
-	{ "ext 5: the printed form", test_printed_form },
+	{ "each check", test_checks },
+	{ "one counter and all counters can be read", test_one_and_all },
+	{ "objects and connections are counted", test_objects_and_connections },
+	{ "data of two threads are counted exactly", test_data },
+	{ "an EVD", test_evd },
+	{ "reset", test_reset },
+	{ "counters are printed with their names", test_printed_form },
 };
 
 UNIT_MAIN("counters", tests)

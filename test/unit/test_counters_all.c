@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Counters over the fake device: each moves for what it is named after, and no other one with it. */
+/* Counters over the fake device: each operation moves its own counter and no other. */
 #include "test/unit/spoil.h"
 
-/* ---- what moved between two readings ---- */
+/* ---- differences between two readings ---- */
 
 struct reading {
 	DAT_HANDLE handle;
@@ -26,7 +26,7 @@ static uint64_t moved(const struct reading *r, int counter)
 	return r->after[counter] - r->before[counter];
 }
 
-/* Just these moved, each by as much; a list ends with a negative number. */
+/* Exactly these counters moved, by these amounts; a negative number ends the list. */
 struct move {
 	int counter;
 	uint64_t by;
@@ -124,7 +124,7 @@ static void test_objects(void)
 	things_close();
 }
 
-/* ---- of an IA: the CM, as far as a consumer's calls and its events show it ---- */
+/* ---- of an IA: the CM, as seen in a consumer's calls and events ---- */
 
 static void upcall(enum ib_conn_event event, const void *data, uint32_t size)
 {
@@ -132,7 +132,7 @@ static void upcall(enum ib_conn_event event, const void *data, uint32_t size)
 	rig_take(things.evd);
 }
 
-/* Asks for a connection, which ends in this way; the endpoint can ask again. */
+/* Requests a connection that ends with this event; afterwards the endpoint can connect again. */
 static void expect_ending(enum ib_conn_event event, const void *data, uint32_t size, int counter)
 {
 	struct reading r;
@@ -229,7 +229,7 @@ static void test_async(void)
 	things_close();
 }
 
-/* ---- of an EP: what is posted, and what comes ---- */
+/* ---- of an EP: posts and received messages ---- */
 
 static DAT_LMR_TRIPLET local = { 0x1000, 8, FAKE_LKEY };
 static DAT_RMR_TRIPLET remote = { 0x5000, 8, 0x99 };
@@ -271,7 +271,7 @@ static void test_posts(void)
 		reading_begin(&r, things.ep, DCNT_EP_ALL_COUNTERS);
 		MUST(posts[i].post());
 		expect_moves(&r, posts[i].moves);
-		/* what the device does not take is not counted */
+		/* a post that the device refuses is not counted */
 		fake.refuse = E0(INTERNAL_ERROR);
 		reading_begin(&r, things.ep, DCNT_EP_ALL_COUNTERS);
 		IS(posts[i].post(), E0(INTERNAL_ERROR));
@@ -352,7 +352,7 @@ static void test_evd(void)
 	reading_begin(&r, things.software, DCNT_EVD_ALL_COUNTERS);
 	OK(dat_evd_wait(things.software, 1000, 1, &event, &more));
 	expect_moves(&r, (const struct move[]){ { DCNT_EVD_WAIT, 1 }, END });
-	/* the device's event thread says that completions came */
+	/* the event thread reports completions */
 	rig_connect(&things.rig);
 	MUST(make_recv());
 	reading_begin(&r, things.rig.recv, DCNT_EVD_ALL_COUNTERS);
@@ -364,13 +364,13 @@ static void test_evd(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 5: an IA's objects, each alone", test_objects },
-	{ "ext 5: the CM of the active side, each message alone", test_active },
-	{ "ext 5: the CM of the passive side, each message alone", test_passive },
-	{ "ext 5: async errors", test_async },
-	{ "ext 5: an EP's posts, each alone", test_posts },
-	{ "ext 5: what an EP received, each alone", test_received },
-	{ "ext 5: an EVD's waits and callbacks", test_evd },
+	{ "each object of an IA moves its own counter", test_objects },
+	{ "each CM message of the active side moves its own counter", test_active },
+	{ "each CM message of the passive side moves its own counter", test_passive },
+	{ "async errors are counted", test_async },
+	{ "each kind of post of an EP moves its own counter", test_posts },
+	{ "each kind of arrival at an EP moves its own counter", test_received },
+	{ "waits and callbacks of an EVD are counted", test_evd },
 };
 
 UNIT_MAIN("counters_all", tests)

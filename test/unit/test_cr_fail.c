@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Requests that cannot be told or accepted: what becomes of them, and of the endpoint. */
+/* Requests that cannot be reported or accepted: the state of the request and of the endpoint. */
 #include "test/unit/rig.h"
 
 struct passive {
@@ -70,10 +70,10 @@ static void test_cm_failure(void)
 	IS(dat_cr_reject(cr, 0, NULL), E(INVALID_HANDLE, INVALID_HANDLE_CR));
 	CU_ASSERT_EQUAL(fake.conns, 0);
 	CU_ASSERT_EQUAL(state_of(p.rig.ep), DAT_EP_STATE_UNCONNECTED);
-	CU_ASSERT_PTR_NOT_EQUAL(fake.qp, qp); /* the old one was half way up */
+	CU_ASSERT_PTR_NOT_EQUAL(fake.qp, qp); /* the old QP was already changed */
 	CU_ASSERT_EQUAL(fake.qps, 1);
 	expect_no_event(p.rig.conn);
-	/* fit for the next */
+	/* the EP can accept the next request */
 	request(&p);
 	MUST(dat_cr_accept(arrived_at(&p), p.rig.ep, 0, NULL));
 	MUST(dat_ep_disconnect(p.rig.ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -107,7 +107,7 @@ static void test_reserved(void)
 	MUST(dat_rsp_create(p.rig.ia, 77, p.rig.ep, p.cr, &p.sp));
 	MUST(rig_recv(&p.rig, 1));
 	request(&p);
-	request(&p); /* refused: there was one */
+	request(&p); /* rejected: the RSP had its request */
 	CU_ASSERT_EQUAL(fake.conns, 1);
 	fake.refuse = E0(INTERNAL_ERROR);
 	IS(dat_cr_accept(arrived_at(&p), DAT_HANDLE_NULL, 0, NULL), E0(INTERNAL_ERROR));
@@ -118,7 +118,7 @@ static void test_reserved(void)
 	close_passive(&p);
 }
 
-/* An RSP whose request finds no room goes on waiting for one. */
+/* An RSP whose request finds no room keeps waiting for one. */
 static void test_reserved_no_room(void)
 {
 	struct passive p;
@@ -139,7 +139,7 @@ static void test_reserved_no_room(void)
 	CU_ASSERT_EQUAL(state_of(p.rig.ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	CU_ASSERT_PTR_EQUAL(ep_of(rig_take(p.cr).event_data.cr_arrival_event_data.cr_handle),
 			    p.rig.ep);
-	/* the request is left to the close, and with it its EP */
+	/* the close frees the request and its EP */
 	MUST(dat_ia_close(p.rig.ia, DAT_CLOSE_ABRUPT_FLAG));
 	CU_ASSERT_EQUAL(fake.pds + fake.mrs + fake.cqs + fake.qps + fake.srqs + fake.conns, 0);
 }
@@ -157,14 +157,14 @@ static void test_reserve_refused(void)
 	fake.refuse = E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY);
 	IS(dat_psp_create_any(p.rig.ia, &(DAT_CONN_QUAL){ 0 }, p.cr, 0, &p.sp),
 	   E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
-	/* one that is in use is passed over */
+	/* a qualifier in use is skipped */
 	fake.refuse = E0(CONN_QUAL_IN_USE);
 	MUST(dat_psp_create_any(p.rig.ia, &(DAT_CONN_QUAL){ 0 }, p.cr, 0, &p.sp));
 	MUST(dat_psp_free(p.sp));
 	close_passive(&p);
 }
 
-/* The EP of a failed accept is the program's, and as it configured it. */
+/* After a failed accept the EP is still the program's and keeps its configuration. */
 static void test_tentative(void)
 {
 	struct passive p;
@@ -194,7 +194,7 @@ static void test_tentative(void)
 	close_passive(&p);
 }
 
-/* Depths that nobody asked for become those of the connection, until the EP is reset. */
+/* An EP created with default depths takes those of the connection until it is reset. */
 static void test_depths(void)
 {
 	struct passive p;
@@ -215,7 +215,7 @@ static void test_depths(void)
 	CU_ASSERT_EQUAL(param.ep_attr.max_rdma_read_in, 4);
 	CU_ASSERT_EQUAL(param.ep_attr.max_rdma_read_out, 4);
 	MUST(dat_ep_free(ep));
-	/* those of the program stay */
+	/* depths that the program set stay */
 	request(&p);
 	MUST(dat_cr_accept(arrived_at(&p), p.rig.ep, 0, NULL));
 	MUST(dat_ep_query(p.rig.ep, DAT_EP_FIELD_ALL, &param));
@@ -225,13 +225,13 @@ static void test_depths(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "connection 9.9: a CM failure uses the request up, not the EP", test_cm_failure },
-	{ "connection 9.9: the requester is gone: ACCEPT_COMPLETION_ERROR", test_requester_gone },
-	{ "connection 9.9: a CM failure with the EP of an RSP", test_reserved },
-	{ "ia-evd-cno 9.3: no room for the request of an RSP", test_reserved_no_room },
-	{ "connection 9.5 row 7, 9.2: refused by the CM", test_reserve_refused },
-	{ "connection 9.9: a CM failure with an EP that came with the request", test_tentative },
-	{ "ep 3: read depths of a default EP", test_depths },
+	{ "a CM failure uses the request up, not the EP", test_cm_failure },
+	{ "the requester is gone: ACCEPT_COMPLETION_ERROR", test_requester_gone },
+	{ "a CM failure with the EP of an RSP", test_reserved },
+	{ "an RSP whose request has no room waits for the next one", test_reserved_no_room },
+	{ "a service point that the CM refuses leaves nothing behind", test_reserve_refused },
+	{ "a CM failure with an EP that came with the request", test_tentative },
+	{ "read depths of a default EP", test_depths },
 };
 
 UNIT_MAIN("cr_fail", tests)

@@ -7,7 +7,7 @@ static struct env env;
 static struct end a, b;
 static DAT_CSP_HANDLE csp;
 static DAT_COMM comm;
-static struct sockaddr_in where; /* of the CSP */
+static struct sockaddr_in where; /* the CSP's address */
 
 static DAT_RETURN listen_at(uint16_t port)
 {
@@ -110,7 +110,7 @@ static void test_query(void)
 	gone = csp;
 	OK(dat_csp_free(csp));
 	IS(dat_csp_free(gone), E(INVALID_HANDLE, INVALID_HANDLE_CSP));
-	/* its port can be had again at once; "any address" is that of the IA */
+	/* the port can be used again at once; the wildcard address stands for the IA's */
 	comm.protocol = IPPROTO_TCP;
 	where.sin_addr.s_addr = htonl(INADDR_ANY);
 	MUST(listen_at(ntohs(where.sin_port)));
@@ -145,7 +145,7 @@ static void test_connect(void)
 	teardown();
 }
 
-/* A qualifier is its port up to 65535, so the two kinds of service point reach each other. */
+/* A qualifier up to 65535 is its port, so CSPs and PSPs can be reached in either way. */
 static void test_qualifier(void)
 {
 	struct end c, d;
@@ -159,7 +159,7 @@ static void test_qualifier(void)
 	OK(dat_cr_accept(common_request(), b.ep, 0, NULL));
 	expect(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, a.ep);
 	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
-	/* and an EP follows one that came by address */
+	/* an EP can also duplicate a connection that was made by address */
 	OK(dat_ep_dup_connect(c.ep, a.ep, DAT_TIMEOUT_INFINITE, 0, NULL, 0));
 	OK(dat_cr_reject(common_request(), 0, NULL));
 	if (event_next(c.conn, &event))
@@ -215,10 +215,10 @@ static void test_connect_arguments(void)
 
 static const struct unit_test tests[] = {
 	{ "csp create: arguments in their order", test_arguments },
-	{ "csp query, free: the port that was found; had again at once", test_query },
-	{ "ep 6.9 T12 T7: connected by socket address", test_connect },
-	{ "ep 6.9: a port is a qualifier, and the other way round", test_qualifier },
-	{ "ep 6.9: arguments in their order", test_connect_arguments },
+	{ "a CSP's query returns its port, which is free at once after the free", test_query },
+	{ "connected by socket address", test_connect },
+	{ "a port is a qualifier, and the other way round", test_qualifier },
+	{ "arguments in their order", test_connect_arguments },
 };
 
 UNIT_MAIN("csp", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Data over the software device: what arrives, what completes, and how it fails. */
+/* Data over the software device: transfers, completions and failures. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void expect_done(DAT_EVD_HANDLE evd, uint64_t value, DAT_DTOS operation,
 
 	CU_ASSERT_EQUAL(data.user_cookie.as_64, value);
 	CU_ASSERT_EQUAL(data.status, DAT_DTO_SUCCESS);
-	CU_ASSERT_EQUAL(data.operation, operation);
+	CU_ASSERT_TRUE(is_operation(&data, operation));
 	CU_ASSERT_EQUAL(data.transfered_length, length);
 }
 
@@ -79,7 +79,7 @@ static void test_send(void)
 	to[2] = segment(&env, 1200, 60);
 	OK(dat_ep_post_recv(b.ep, 3, to, cookie(7), 0));
 	OK(dat_ep_post_send(a.ep, 2, from, cookie(8), 0));
-	/* both lists are the caller's again */
+	/* the caller may reuse both lists after the post */
 	memset(from, 0, sizeof(from));
 	memset(to, 0, sizeof(to));
 	expect_done(a.request, 8, DAT_DTO_SEND, 100);
@@ -94,7 +94,7 @@ static void test_send(void)
 static void test_write_and_read(void)
 {
 	DAT_LMR_TRIPLET iov;
-	DAT_RMR_TRIPLET remote = target(8000, 1); /* a length that nobody looks at */
+	DAT_RMR_TRIPLET remote = target(8000, 1); /* the length is ignored */
 
 	setup(NULL);
 	remote.rmr_context = env.rkey;
@@ -144,7 +144,7 @@ static void expect_broken(DAT_EVD_HANDLE evd, DAT_DTO_COMPLETION_STATUS status, 
 	DAT_DTO_COMPLETION_EVENT_DATA data = done(evd);
 
 	CU_ASSERT_EQUAL(data.status, status);
-	CU_ASSERT_EQUAL(data.operation, operation);
+	CU_ASSERT_TRUE(is_operation(&data, operation));
 	CU_ASSERT_EQUAL(data.transfered_length, 0);
 	expect(a.conn, DAT_CONNECTION_EVENT_BROKEN, a.ep);
 }
@@ -170,6 +170,25 @@ static void test_bad_remote_key(void)
 	iov = segment(&env, 0, 100);
 	remote = target(100, 100);
 	remote.rmr_context ^= 0x5a5a5a;
+	OK(dat_ep_post_rdma_read(a.ep, 1, &iov, cookie(1), &remote, 0));
+	expect_broken(a.request, DAT_DTO_ERR_REMOTE_ACCESS, DAT_DTO_RDMA_READ);
+	teardown();
+}
+
+/* A peer with a read depth of 0 cannot be read, whatever the key permits. */
+static void test_read_beyond_a_depth_of_none(void)
+{
+	DAT_EP_ATTR attr = { .max_recv_dtos = 4,
+			     .max_request_dtos = 4,
+			     .max_recv_iov = 1,
+			     .max_request_iov = 1,
+			     .max_rdma_read_out = 4 };
+	DAT_RMR_TRIPLET remote;
+	DAT_LMR_TRIPLET iov;
+
+	setup(&attr);
+	iov = segment(&env, 0, 100);
+	remote = target(100, 100);
 	OK(dat_ep_post_rdma_read(a.ep, 1, &iov, cookie(1), &remote, 0));
 	expect_broken(a.request, DAT_DTO_ERR_REMOTE_ACCESS, DAT_DTO_RDMA_READ);
 	teardown();
@@ -224,7 +243,7 @@ static void test_short_receive(void)
 	OK(dat_ep_post_send(a.ep, 1, &from, cookie(2), 0));
 	data = done(b.recv);
 	CU_ASSERT_EQUAL(data.status, DAT_DTO_ERR_LOCAL_LENGTH);
-	CU_ASSERT_EQUAL(data.operation, DAT_DTO_RECEIVE);
+	CU_ASSERT_TRUE(is_operation(&data, DAT_DTO_RECEIVE));
 	expect(b.conn, DAT_CONNECTION_EVENT_BROKEN, b.ep);
 	CU_ASSERT_EQUAL(done(a.request).status, DAT_DTO_ERR_REMOTE_RESPONDER);
 	teardown();
@@ -260,7 +279,7 @@ static void test_whole_depth_suppressed(void)
 		OK(dat_ep_post_recv(b.ep, 0, NULL, cookie(i), 0));
 	for (i = 0; i < 107; i++) {
 		OK(dat_ep_post_send(a.ep, 0, NULL, cookie(i), DAT_COMPLETION_SUPPRESS_FLAG));
-		/* the EVD is not as long as the queue */
+		/* the EVD is shorter than the queue */
 		if (i >= 50)
 			expect_done(b.recv, i - 50, DAT_DTO_RECEIVE, 0);
 	}
@@ -332,7 +351,7 @@ static void test_wait_and_dequeue_alternate(void)
 
 #define LARGE (16u << 20)
 
-/* C39: 16 MiB in one write, or the most that the device takes. */
+/* C39: 16 MiB in one write, or the device's maximum. */
 static void test_large(void)
 {
 	DAT_REGION_DESCRIPTION region;
@@ -364,7 +383,7 @@ static void test_large(void)
 	teardown();
 }
 
-/* C39, C24: 51,200 entries, or the most that the device has. */
+/* C39, C24: 51,200 entries, or the device's maximum. */
 static void test_large_evd(void)
 {
 	DAT_COUNT wanted = 51200;
@@ -403,7 +422,7 @@ static void *send_many(void *arg)
 	return NULL;
 }
 
-/* Reaps one side; each cookie comes once, those of one thread in their order. */
+/* Reaps one side: each cookie completes once, and those of one thread in order. */
 static void reap(uint64_t next[THREADS])
 {
 	DAT_DTO_COMPLETION_EVENT_DATA data = done(a.request);
@@ -484,7 +503,7 @@ static void test_solicited(void)
 	setup(&attr);
 	post_recvs(&b, 2);
 	OK(try_send(&a, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	done(a.request); /* it has arrived; on entry any event counts */
+	done(a.request); /* the message has arrived; at the start of a wait any event counts */
 	OK(dat_evd_wait(b.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more));
 	IS(dat_evd_wait(b.recv, 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	OK(try_send(&a, 2, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
@@ -494,25 +513,28 @@ static void test_solicited(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "dto 3, 4: a message scatters in order, the rest is untouched", test_send },
-	{ "dto 7: writes and reads", test_write_and_read },
-	{ "C36, dto 3: nothing, in every way", test_nothing },
-	{ "dto 8: LOCAL_PROTECTION", test_bad_local_key },
-	{ "dto 8: REMOTE_ACCESS of a read", test_bad_remote_key },
-	{ "dto 8: REMOTE_ACCESS of a write past the end", test_write_past_the_end },
-	{ "memory 2.3: a peer may do what was granted and no more", test_remote_privileges },
-	{ "dto 8: LOCAL_LENGTH and REMOTE_RESPONDER", test_short_receive },
+	{ "a message is scattered in order, and other memory is unchanged", test_send },
+	{ "writes and reads transfer their segments", test_write_and_read },
+	{ "C36: transfers of length 0 work in every way", test_nothing },
+	{ "LOCAL_PROTECTION", test_bad_local_key },
+	{ "REMOTE_ACCESS of a read", test_bad_remote_key },
+	{ "a read of a peer whose read depth is 0: REMOTE_ACCESS",
+	  test_read_beyond_a_depth_of_none },
+	{ "REMOTE_ACCESS of a write past the end", test_write_past_the_end },
+	{ "a peer can do what was granted and no more", test_remote_privileges },
+	{ "LOCAL_LENGTH and REMOTE_RESPONDER", test_short_receive },
 	{ "C9: a send before its receive waits", test_send_before_receive },
-	{ "dto 12: the whole depth suppressed", test_whole_depth_suppressed },
-	{ "dto 6: suppressed requests alone go on for ever", test_suppressed_for_ever },
-	{ "C8: a full queue, one reap, one place", test_full_queue },
-	{ "C28: wait and dequeue alternate, nmore can be trusted",
+	{ "the whole depth can be posted suppressed", test_whole_depth_suppressed },
+	{ "suppressed requests alone never fill the queue", test_suppressed_for_ever },
+	{ "C8: a full queue has room for one request after one completion", test_full_queue },
+	{ "C28: wait and dequeue may alternate, and nmore is right",
 	  test_wait_and_dequeue_alternate },
-	{ "C39: 16 MiB in one write", test_large },
+	{ "C39: one write can have 16 MiB", test_large },
 	{ "C39: an EVD of 51,200", test_large_evd },
-	{ "dto 1.2: posts from several threads", test_parallel_posts },
-	{ "evd 6.1: two threads that sleep for each other", test_ping_pong_asleep },
-	{ "evd 7.3: a solicited message wakes", test_solicited },
+	{ "posts from several threads complete once and in each thread's order",
+	  test_parallel_posts },
+	{ "two threads that block for each other's messages are woken", test_ping_pong_asleep },
+	{ "a solicited message wakes the receiver", test_solicited },
 };
 
 UNIT_MAIN("data", tests)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_disconnect and the endings of a connection: one event each, after what was done before. */
+/*
+ * dat_ep_disconnect and the end of a connection: one event for each end, after all earlier events.
+ */
 #include <pthread.h>
 #include "test/unit/two_ends.h"
 #include "util/clock.h"
@@ -10,7 +12,7 @@
 #define ROUNDS 1000
 #endif
 
-/* After this no further event of either can come. */
+/* After this neither EP can report another event. */
 static void reset_both(void)
 {
 	OK(dat_ep_reset(a.ep));
@@ -50,7 +52,7 @@ static void test_abrupt(void)
 	teardown();
 }
 
-/* C12: afterwards it is no error, and no event. */
+/* C12: a second disconnect succeeds without an event. */
 static void test_twice(void)
 {
 	setup();
@@ -79,7 +81,7 @@ static void test_at_once_again(void)
 	teardown();
 }
 
-/* C38: what was sent before arrives, also when nothing of it was signalled. */
+/* C38: earlier sends arrive, signalled or not. */
 static uint64_t graceful_run(void *arg)
 {
 	DAT_COMPLETION_FLAGS flags = *(DAT_COMPLETION_FLAGS *)arg;
@@ -108,7 +110,7 @@ static uint64_t graceful_run(void *arg)
 	return took;
 }
 
-/* Not because the time for requests to complete is over. */
+/* The run must not take as long as the timeout for requests. */
 static void test_graceful(DAT_COMPLETION_FLAGS flags)
 {
 	CU_ASSERT_TRUE(unit_is_soon(graceful_run, &flags, 3 * NSEC_PER_SEC));
@@ -125,8 +127,8 @@ static void test_graceful_suppressed(void)
 }
 
 /*
- * The peer posted no receive: the send never completes, the wait for it ends all the same, here
- * by an abrupt call.
+ * The peer has no receive, so the send never completes; an abrupt call ends the graceful
+ * disconnect.
  */
 static void test_graceful_cut_short(void)
 {
@@ -164,7 +166,7 @@ static void test_attempt(void)
 	teardown();
 }
 
-/* Posting in D is legal and flushes: the marker technique. */
+/* Posting in state D is legal and flushes; consumers use it as a marker. */
 static void test_marker(void)
 {
 	setup();
@@ -227,8 +229,8 @@ static void *free_run(void *arg)
 }
 
 /*
- * One end is freed while the other disconnects: one event each, and the freed one's memory is
- * left alone.
+ * One end is freed while the other disconnects: one event each, and no access to the freed end's
+ * memory.
  */
 static void test_free_race(void)
 {
@@ -256,7 +258,7 @@ static void test_free_race(void)
 	teardown();
 }
 
-/* A key that nobody gave out: the write fails, and with it the connection on both sides. */
+/* A write with a key that was never issued fails and breaks the connection on both sides. */
 static void test_broken(void)
 {
 	DAT_EVENT event;
@@ -269,10 +271,7 @@ static void test_broken(void)
 	expect(a.conn, DAT_CONNECTION_EVENT_BROKEN, a.ep);
 	CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_DISCONNECTED);
 	expect_dto(a.recv, a.ep, 0, DAT_DTO_ERR_FLUSHED);
-	/*
-	 * The responder's device may report the violation before the requester's farewell
-	 * arrives.
-	 */
+	/* The responder's device may report the violation before the requester's DREQ arrives. */
 	if (event_next(b.conn, &event))
 		CU_ASSERT_TRUE(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 			       event.event_number == DAT_CONNECTION_EVENT_BROKEN);
@@ -282,7 +281,7 @@ static void test_broken(void)
 	teardown();
 }
 
-/* One EVD for all: what was received before the end comes before the end. */
+/* One EVD for all events: completions of received messages precede the end. */
 static void test_order(void)
 {
 	DAT_EVD_HANDLE one;
@@ -310,7 +309,7 @@ static void test_order(void)
 	teardown();
 }
 
-/* Endings that find their EVD full come when there is room; an overflow is told once. */
+/* Ends that find their EVD full are reported when there is room; the overflow is reported once. */
 static void test_full_evd(void)
 {
 	DAT_EVD_HANDLE small;
@@ -333,7 +332,7 @@ static void test_full_evd(void)
 		OK(dat_ep_disconnect(peers[i].ep, DAT_CLOSE_ABRUPT_FLAG));
 	for (i = 0; i < 3; i++)
 		expect(peers[i].conn, DAT_CONNECTION_EVENT_DISCONNECTED, peers[i].ep);
-	/* The overflow says that all three have ended or are about to: none was taken yet. */
+	/* The overflow shows that all three have ended or are about to; no event was taken yet. */
 	if (event_next(env.async, &event)) {
 		CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
 		CU_ASSERT_PTR_EQUAL(event.event_data.asynch_error_event_data.dat_handle, small);
@@ -354,7 +353,10 @@ static void test_full_evd(void)
 	teardown();
 }
 
-/* Nobody could know of the connection: it is given up, and its end comes when there is room. */
+/*
+ * Without room for ESTABLISHED the connection is disconnected, because the consumer could not learn
+ * of it. The end is reported when there is room.
+ */
 static void test_no_room_for_established(void)
 {
 	DAT_EVENT filler = { .event_number = DAT_SOFTWARE_EVENT }, event;
@@ -381,22 +383,22 @@ static void test_no_room_for_established(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 6.6 rows 1, 2, 4", test_arguments },
-	{ "T20 T21 T23 abrupt: DISCONNECTED on both sides, receives flush", test_abrupt },
-	{ "ep 6.6 row 3: in D it succeeds without an event", test_twice },
-	{ "ep 6.6 row 5, T22: again while it is under way, one event", test_at_once_again },
-	{ "ep 6.6 graceful: sends arrive first", test_graceful_signalled },
-	{ "ep 6.6 graceful: suppressed sends arrive first", test_graceful_suppressed },
-	{ "ep 6.6 graceful, then abrupt: what cannot complete is flushed",
-	  test_graceful_cut_short },
-	{ "T19 attempt: DISCONNECTED at once, the request is void", test_attempt },
-	{ "ep 7: posts in D are taken and flushed", test_marker },
-	{ "from both ends at the same time: one event each", test_simultaneous },
-	{ "T29 freed while the peer disconnects", test_free_race },
-	{ "T24 failed write: BROKEN once", test_broken },
-	{ "ep 2.1 order: successes before the end", test_order },
-	{ "ia-evd-cno 10: endings wait for room in the EVD", test_full_evd },
-	{ "ia-evd-cno 10: no room for ESTABLISHED", test_no_room_for_established },
+	{ "rows 1, 2, 4", test_arguments },
+	{ "abrupt: DISCONNECTED on both sides, and receives are flushed", test_abrupt },
+	{ "in state D a disconnect succeeds without an event", test_twice },
+	{ "a second disconnect during the first makes no further event", test_at_once_again },
+	{ "graceful: sends arrive first", test_graceful_signalled },
+	{ "graceful: suppressed sends arrive first", test_graceful_suppressed },
+	{ "graceful, then abrupt: what cannot complete is flushed", test_graceful_cut_short },
+	{ "a disconnect of an attempt: DISCONNECTED at once, and the request fails", test_attempt },
+	{ "posts in state D are accepted and flushed", test_marker },
+	{ "both ends disconnect at the same time: one event each", test_simultaneous },
+	{ "an EP can be freed while its peer disconnects", test_free_race },
+	{ "a failed write: BROKEN once", test_broken },
+	{ "successful completions come before the end", test_order },
+	{ "endings wait for room in the EVD", test_full_evd },
+	{ "without room for ESTABLISHED the connection is disconnected",
+	  test_no_room_for_established },
 };
 
 UNIT_MAIN("disconnect", tests)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Each dat_* call reaches its slot with its arguments in order, or turns the handle away. */
+/*
+ * Each dat_* call reaches its provider function with its arguments in order, or rejects the handle.
+ */
 #include "dat/common/handle.h"
 #include "test/unit/fake.h"
 
 struct fake_control fake;
 
 /*
- * One function in the place of any slot: the ABI passes integers, pointers and unions of them in
- * 64-bit words, one after the other. Word i of a test's arguments is W(i).
+ * One function for every slot: the ABI passes integers, pointers and unions of them as consecutive
+ * 64-bit words. W(i) is word i of a test's arguments.
  */
 #define WORDS  13
 #define ANSWER 0x4321u
@@ -35,7 +37,7 @@ static DAT_RETURN stray(void)
 	return 0;
 }
 
-/* A provider in which only one slot is right. */
+/* A provider in which only the slot under test is set. */
 static union {
 	DAT_PROVIDER provider;
 	void (*slots[sizeof(DAT_PROVIDER) / sizeof(void (*)(void))])(void);
@@ -68,7 +70,7 @@ static void check(const char *name, DAT_RETURN ret, unsigned words)
 	CU_ASSERT_TRUE(right);
 }
 
-/* Not objects: no handle, IA handles live and not, the last small number, an odd address. */
+/* Invalid handles: none, live and closed IA handles, the last small number, an odd address. */
 static DAT_HANDLE not_object(unsigned i)
 {
 	const DAT_HANDLE bad[] = { DAT_HANDLE_NULL, live, (DAT_HANDLE)4000, (DAT_HANDLE)4095,
@@ -93,7 +95,7 @@ static DAT_HANDLE not_any(unsigned i)
 	return bad[i];
 }
 
-/* `call` is evaluated with each bad handle in h, and then with a good one. */
+/* Evaluates `call` with each bad handle in `h`, then with a good one. */
 #define CHECK(bad, good, kind, slot, call, words)                              \
 	do {                                                                   \
 		unsigned n;                                                    \
@@ -159,7 +161,7 @@ DISPATCH(cno)
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	const uintptr_t words[2] = { W(1), W(2) };
 
-	_Static_assert(sizeof(agent) == sizeof(words), "an agent is two words");
+	_Static_assert(sizeof(agent) == sizeof(words), "an agent is passed as two words");
 	memcpy(&agent, words, sizeof(agent));
 	open_ia();
 	IA(cno_create, dat_cno_create(h, agent, P(3)), 4);
@@ -211,7 +213,7 @@ DISPATCH(memory)
 	DAT_REGION_DESCRIPTION region;
 	const uintptr_t words[2] = { W(2), W(3) };
 
-	_Static_assert(sizeof(region) == sizeof(words), "a region is two words");
+	_Static_assert(sizeof(region) == sizeof(words), "a region is passed as two words");
 	memcpy(&region, words, sizeof(region));
 	open_ia();
 	IA(lmr_create,
@@ -262,7 +264,7 @@ DISPATCH(srq)
 	OBJECT(HANDLE_SRQ, srq_free, dat_srq_free(h), 1);
 }
 
-/* An older provider may have nothing in the slots that the older registry has no functions for. */
+/* An older provider may leave slots empty that its registry had no function for. */
 DISPATCH(empty_slots)
 {
 	const DAT_RETURN none = FAKE_ERROR(DAT_NOT_IMPLEMENTED, 0);
@@ -283,16 +285,59 @@ DISPATCH(empty_slots)
 	CU_ASSERT_EQUAL(dat_extension_op(live, 1), none);
 }
 
+static DAT_RETURN refuse(void)
+{
+	return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+}
+
+static DAT_RETURN type_ep(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
+{
+	(void)handle;
+	*type = DAT_HANDLE_TYPE_EP;
+	return DAT_SUCCESS;
+}
+
+/* With its bit in the log mask set, a refused call is logged with function, object and argument. */
+static void refusals(void)
+{
+	struct fake_capture capture;
+	char object_text[40];
+	const char *said;
+	unsigned mask = atomic_load(&log_mask);
+
+	aim(offsetof(DAT_PROVIDER, ep_connect_func));
+	table.provider.ep_connect_func = (void *)refuse;
+	table.provider.get_handle_type_func = type_ep;
+	capture = fake_capture(STDERR_FILENO);
+	dat_ep_connect(&object, NULL, 1, 2, 3, NULL, 4, 5);
+	dat_ep_connect(NULL, NULL, 1, 2, 3, NULL, 4, 5);
+	CU_ASSERT_STRING_EQUAL(fake_captured(capture), "");
+
+	log_more(REG_LOG_CONSUMER);
+	capture = fake_capture(STDERR_FILENO);
+	CU_ASSERT_EQUAL(dat_ep_connect(&object, NULL, 1, 2, 3, NULL, 4, 5), refuse());
+	CU_ASSERT_EQUAL(dat_ep_disconnect(NULL, 0), bad_handle(DAT_INVALID_HANDLE_EP));
+	said = fake_captured(capture);
+	snprintf(object_text, sizeof(object_text), "dat_ep_connect of EP %p: ", (void *)&object);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, object_text));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(said, "DAT_INVALID_PARAMETER DAT_INVALID_ARG3 (conn_qual)\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "dat_ep_disconnect of what is no object: "
+					    "DAT_INVALID_HANDLE DAT_INVALID_HANDLE_EP\n"));
+	atomic_store(&log_mask, mask);
+}
+
 static const struct unit_test tests[] = {
-	{ "registry 7, 7.1 context and type of any handle; dat_ia_query", any_handle },
-	{ "registry 7, 7.1 dat_evd_*", evd },
-	{ "registry 7, 7.1 dat_cno_*", cno },
-	{ "registry 7, 7.1 dat_ep_*", ep },
-	{ "registry 7, 7.1 dat_ep_post_*", post },
-	{ "registry 7, 7.1 dat_lmr_*, dat_rmr_*, dat_pz_*", memory },
-	{ "registry 7, 7.1 dat_psp_*, dat_rsp_*, dat_csp_*, dat_cr_*", service_points },
-	{ "registry 7, 7.1 dat_srq_*", srq },
-	{ "registry 1 functions without a slot in the provider: NOT_IMPLEMENTED", empty_slots },
+	{ "context and type of any handle; dat_ia_query", any_handle },
+	{ "dat_evd_*", evd },
+	{ "dat_cno_*", cno },
+	{ "dat_ep_*", ep },
+	{ "dat_ep_post_*", post },
+	{ "dat_lmr_*, dat_rmr_*, dat_pz_*", memory },
+	{ "dat_psp_*, dat_rsp_*, dat_csp_*, dat_cr_*", service_points },
+	{ "dat_srq_*", srq },
+	{ "functions without a slot in the provider: NOT_IMPLEMENTED", empty_slots },
+	{ "a refused call is logged with its object and argument", refusals },
 };
 
 UNIT_MAIN("dispatch", tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Completions: what each becomes, which slots it gives back, and what happens to those that nobody
- * waits for.
+ * Completions: the event that each becomes, the slots that it frees, and what happens to
+ * completions without a waiter.
  */
 #include "test/unit/rig.h"
 
@@ -71,7 +71,7 @@ static void test_requests(void)
 
 	rig_open(&rig, &attr);
 	rig_connect(&rig);
-	/* the length that the device gives for a send or a write means nothing */
+	/* the device's length of a send or a write is ignored */
 	MUST(dat_ep_post_send(rig.ep, 2, iov, cookie, 0));
 	rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 9999);
 	event = rig_take(rig.request);
@@ -171,7 +171,7 @@ static void test_suppressed(void)
 	rig_complete(rig.request, fake.last.wr_id, DAT_DTO_ERR_FLUSHED, 0);
 	event = rig_take(rig.request);
 	CU_ASSERT_EQUAL(rig_cookie(&event), 2);
-	/* SUPPRESS wins over UNSIGNALLED where that is allowed at all */
+	/* where both are allowed, SUPPRESS has priority over UNSIGNALLED */
 	IS(rig_send(&rig, 3, DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG),
 	   E(INVALID_PARAMETER, INVALID_ARG5));
 	rig_close(&rig);
@@ -214,7 +214,7 @@ static void test_suppressed_alone_can_go_on_for_ever(void)
 	rig_open(&rig, &attr);
 	rig_connect(&rig);
 	for (i = 0; i < 100; i++) {
-		/* the device completes what is signalled, one request late */
+		/* the device completes signalled requests one request late */
 		if (first != last)
 			rig_complete(rig.request, signalled[first++ % COUNT(signalled)],
 				     DAT_DTO_SUCCESS, 0);
@@ -242,7 +242,7 @@ static void test_completion_outlives_its_endpoint(void)
 	stale = fake.last.wr_id;
 	first = rig.ep;
 	MUST(dat_ep_free(rig.ep));
-	/* until the slot is in use again */
+	/* until the slot is reused */
 	for (i = 0; i < 100000; i++) {
 		MUST(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, &attr,
 				   &rig.ep));
@@ -254,7 +254,8 @@ static void test_completion_outlives_its_endpoint(void)
 	MUST(rig_recv(&rig, 2));
 	rig_complete(rig.recv, stale, DAT_DTO_SUCCESS, 0);
 	IS(dat_evd_dequeue(rig.recv, &event), DAT_QUEUE_EMPTY);
-	rig_complete(rig.recv, ~0ull >> 2, DAT_DTO_SUCCESS, 0); /* a slot that never was */
+	/* a slot number that was never used */
+	rig_complete(rig.recv, ~0ull >> 2, DAT_DTO_SUCCESS, 0);
 	IS(dat_evd_dequeue(rig.recv, &event), DAT_QUEUE_EMPTY);
 	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
 	event = rig_take(rig.recv);
@@ -271,7 +272,7 @@ static void test_events_stay_after_the_endpoint(void)
 
 	rig_open(&rig, &attr);
 	rig_receive(&rig, 1);
-	MUST(rig_post_se(rig.recv, 2)); /* the completion is in the queue now */
+	MUST(rig_post_se(rig.recv, 2)); /* the completion is now in the EVD's queue */
 	gone = rig.ep;
 	MUST(dat_ep_free(rig.ep));
 	rig.ep = DAT_HANDLE_NULL;
@@ -335,7 +336,7 @@ static void test_held_completion_of_a_freed_endpoint(void)
 	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
 	IS(dat_evd_dequeue(rig.recv, &event), DAT_QUEUE_EMPTY);
 	MUST(dat_ep_free(rig.ep));
-	/* the end was told, and nothing of the dead endpoint came after it */
+	/* the end was reported, and no event of the freed endpoint follows it */
 	CU_ASSERT_EQUAL(rig_take(rig.recv).event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
 	while (dat_evd_dequeue(rig.recv, &event) == DAT_SUCCESS)
 		CU_ASSERT_PTR_EQUAL(dto(&event)->ep_handle, rig.ep);
@@ -363,27 +364,26 @@ static void test_success_precedes_the_end(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "dto 7: a receive", test_receive },
-	{ "dto 7: a receive with invalidate names the context", test_receive_with_invalidate },
-	{ "dto 7: sends, writes and reads", test_requests },
-	{ "dto 7: failures keep number, cookie and operation", test_failures_keep_their_operation },
-	{ "dto 7: the first failure breaks the connection, once",
+	{ "a receive", test_receive },
+	{ "a receive with invalidate has the RMR context", test_receive_with_invalidate },
+	{ "events of sends, writes and reads have length and cookie", test_requests },
+	{ "failures keep number, cookie and operation", test_failures_keep_their_operation },
+	{ "the first failure breaks the connection, once",
 	  test_a_failure_breaks_the_connection_once },
-	{ "dto 7: a flush breaks nothing", test_flush_breaks_nothing },
-	{ "dto 2: a suppressed success makes no event, a failure does", test_suppressed },
-	{ "C37, dto 6: suppressed slots come back with a later completion",
+	{ "a flush does not break the connection", test_flush_breaks_nothing },
+	{ "a suppressed success makes no event, a failure does", test_suppressed },
+	{ "C37: a later completion retires suppressed requests",
 	  test_suppressed_slots_come_back_with_a_later_completion },
-	{ "dto 6: suppressed requests alone can go on for ever",
+	{ "suppressed requests alone never fill the queue",
 	  test_suppressed_alone_can_go_on_for_ever },
-	{ "dto 5: a completion that outlives its endpoint is dropped",
+	{ "a completion that outlives its endpoint is dropped",
 	  test_completion_outlives_its_endpoint },
-	{ "dto 9: what is in the queue outlives the endpoint",
-	  test_events_stay_after_the_endpoint },
-	{ "evd 13.10: ESTABLISHED precedes the first receive on one EVD",
+	{ "queued events outlive the endpoint", test_events_stay_after_the_endpoint },
+	{ "ESTABLISHED precedes the first receive on one EVD",
 	  test_established_precedes_the_first_receive },
-	{ "evd 11: a held completion goes with its endpoint",
+	{ "a completion that is held back is dropped with its endpoint",
 	  test_held_completion_of_a_freed_endpoint },
-	{ "evd 11: what succeeded precedes the end", test_success_precedes_the_end },
+	{ "successful completions come before the end", test_success_precedes_the_end },
 };
 
 UNIT_MAIN("dto", tests)

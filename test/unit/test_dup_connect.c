@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_dup_connect: to where another endpoint is connected. */
+/* dat_ep_dup_connect: connects to the peer of another endpoint. */
 #include <string.h>
 #include "test/unit/ep_util.h"
 
 static struct env env;
-static struct end a, b, c, d; /* a and b are connected; c follows a, d accepts it */
+static struct end a, b, c, d; /* a and b are connected; c duplicates a, and d accepts c */
 
 static void setup(void)
 {
@@ -81,7 +81,7 @@ static void test_follows(void)
 	teardown();
 }
 
-/* All 64 bits of the qualifier are followed, not the port that the EP reports. */
+/* The duplicate uses all 64 bits of the qualifier, not the port that the EP reports. */
 static void test_large_qualifier(void)
 {
 	DAT_CONN_QUAL small = env.qual, large = 0x0affab1e00000000ull;
@@ -113,7 +113,7 @@ static void test_large_qualifier(void)
 	teardown();
 }
 
-/* Of a passive side the requester's port is all that is known, and nobody listens there. */
+/* A passive side knows only the requester's port, and no listener uses that port. */
 static void test_passive_template(void)
 {
 	setup();
@@ -123,10 +123,10 @@ static void test_passive_template(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 6.8: arguments in their order", test_arguments },
-	{ "ep 6.8 T12 T14: to where the other one is", test_follows },
-	{ "ep 6.8: the qualifier, not its port", test_large_qualifier },
-	{ "ep 6.8: like a passive side: NON_PEER_REJECTED", test_passive_template },
+	{ "arguments in their order", test_arguments },
+	{ "the duplicate connects to the other EP's peer", test_follows },
+	{ "the duplicate uses the whole qualifier, not its port", test_large_qualifier },
+	{ "a duplicate of a passive side: NON_PEER_REJECTED", test_passive_template },
 };
 
 UNIT_MAIN("dup_connect", tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Requests of the passive side between dat_cr_accept and its ESTABLISHED, on a device: with the active side's answer held
- * back, and with the active side's queue pair not up yet.
+ * Requests that the passive side posts between dat_cr_accept and ESTABLISHED, on a device: the
+ * active side's answer is withheld, or its queue pair is not up yet.
  */
 #include <dat2/dat_ib_extensions.h>
 #include <stdlib.h>
@@ -11,19 +11,19 @@
 #include "test/unit/two_ends.h"
 #include "util/clock.h"
 
-/* ---- what is held back ---- */
+/* ---- what is withheld ---- */
 
 static atomic_bool hold_answer, hold_queue_pair;
 static _Atomic(struct rdma_cm_id *) held_answer;
 static atomic_bool held_queue_pair;
-static pthread_t accepting; /* the thread of the passive side */
+static pthread_t accepting; /* the passive side's thread */
 
 int __real_rdma_establish(struct rdma_cm_id *id);
 int __wrap_rdma_establish(struct rdma_cm_id *id);
 int __real_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask);
 int __wrap_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask);
 
-/* The active side goes on as if it had answered; its peer hears nothing. */
+/* The active side continues as if it had answered; the peer receives nothing. */
 int __wrap_rdma_establish(struct rdma_cm_id *id)
 {
 	if (!atomic_load(&hold_answer))
@@ -38,7 +38,10 @@ static bool queue_pair_is_free(void *unused)
 	return !atomic_load(&hold_queue_pair);
 }
 
-/* The steps that bring the active side's queue pair up; dat_cr_accept makes those of the passive side. */
+/*
+ * The steps that bring up the active side's queue pair; those of the passive side run in
+ * dat_cr_accept.
+ */
 int __wrap_rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	if (atomic_load(&hold_queue_pair) && !pthread_equal(pthread_self(), accepting)) {
@@ -61,7 +64,7 @@ static void answer_release(void)
 
 /* ---- the two sides ---- */
 
-/* b's EP may be read from and written to by atomics, too. */
+/* b's EP also permits remote atomics. */
 static DAT_LMR_HANDLE atomic_lmr;
 static DAT_RMR_CONTEXT atomic_rkey;
 
@@ -81,7 +84,7 @@ static void teardown_region(void)
 	teardown();
 }
 
-/* b has accepted; a has got that and answered, but b does not know. */
+/* b has accepted; a has received that and answered, but the answer is withheld from b. */
 static void connect_without_answer(void)
 {
 	announce();
@@ -115,7 +118,7 @@ static DAT_RMR_TRIPLET target(size_t offset, DAT_SEG_LENGTH length)
 	return (DAT_RMR_TRIPLET){ (uintptr_t)env.memory + offset, length, atomic_rkey };
 }
 
-/* The passive side answers a message that it has, as shipped programs do. */
+/* The passive side replies to a message, as existing programs do. */
 static void test_reply(void)
 {
 	DAT_LMR_TRIPLET piece;
@@ -177,7 +180,7 @@ static void test_each_kind(void)
 	finish();
 }
 
-/* The connection ends before the answer: what was not done is flushed, each once, and in order. */
+/* The connection ends before the answer: pending requests are flushed, once each and in order. */
 static void test_flushed(void)
 {
 	DAT_LMR_TRIPLET piece;
@@ -185,7 +188,7 @@ static void test_flushed(void)
 
 	connect_without_answer();
 	piece = segment(&env, 0, 64);
-	/* a has no receive for them */
+	/* a has no receives for them */
 	for (i = 0; i < 4; i++)
 		OK(dat_ep_post_send(b.ep, 1, &piece, cookie(i), 0));
 	OK(dat_ep_disconnect(b.ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -223,7 +226,7 @@ static void test_peer_not_up(void)
 	there = target(BUFFER / 2, 64);
 	OK(dat_ep_post_rdma_write(b.ep, 1, &piece, cookie(1), &there, 0));
 	OK(dat_ep_post_send(b.ep, 1, &piece, cookie(2), 0));
-	/* for some time, in which the device tries */
+	/* the device retries for some time */
 	begin = clock_now();
 	unit_wait_for(has_waited, &begin, UNIT_PATIENCE);
 	expect_quiet(b.request);
@@ -239,10 +242,11 @@ static void test_peer_not_up(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C11: a reply to a message that came before ESTABLISHED", test_reply },
-	{ "C11: every kind of request before ESTABLISHED", test_each_kind },
-	{ "they are flushed when the connection ends before it", test_flushed },
-	{ "they wait for a peer whose queue pair is not up yet", test_peer_not_up },
+	{ "C11: a message that came before ESTABLISHED can be answered", test_reply },
+	{ "C11: every kind of request can be posted before ESTABLISHED", test_each_kind },
+	{ "requests before ESTABLISHED are flushed when the connection ends first", test_flushed },
+	{ "requests before ESTABLISHED wait for a peer whose queue pair is not up",
+	  test_peer_not_up },
 };
 
 UNIT_MAIN("early_post", tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Edge-triggered watching while several senders, threads or processes, send at their own pace: the loop of
- * dat_events(7) drains, arms and blocks, and never blocks with an event pending.
+ * Edge-triggered polling while several senders, threads or processes, send at their own pace: the
+ * loop of dat_events(7) drains, arms and blocks, and never blocks with an event pending.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,10 @@
 #define DEPTH	16u
 #define BATCH	32
 
-/* What finds a failed completion of an idle connection would find the events, too, two seconds late. */
+/*
+ * The poll for failed completions of idle connections would also find lost events two seconds
+ * later, so it is counted.
+ */
 static atomic_uint watches;
 
 void __wrap_ep_watch_begin_locked(struct dapl_ep *ep);
@@ -38,7 +41,10 @@ struct sender {
 	atomic_bool *ended;
 };
 
-/* A message, its completion, and sometimes a pause: at the end, or when the peer is gone, false. */
+/*
+ * Sends a message, takes its completion and sometimes pauses; returns false at the end, or when the
+ * peer has gone.
+ */
 static bool send_one(struct sender *sender, uint64_t cookie)
 {
 	DAT_EVENT event;
@@ -63,7 +69,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* Hears where to connect to, and sends until it is killed. */
+/* Receives the qualifier to connect to, and sends until the process is killed. */
 static int run_process(int fd, void *arg)
 {
 	struct sender *sender = arg;
@@ -84,7 +90,7 @@ static int run_process(int fd, void *arg)
 
 struct storm {
 	struct env env;
-	struct end ends[SENDERS]; /* that receive */
+	struct end ends[SENDERS]; /* the receiving ends */
 	struct sender senders[SENDERS];
 	DAT_EVD_HANDLE evd; /* of all receives */
 	DAT_CNO_HANDLE cno; /* or DAT_HANDLE_NULL */
@@ -122,7 +128,7 @@ static void storm_connect(struct storm *storm, struct sender *sender, struct end
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&sender->thread, NULL, run_thread, sender), 0);
 }
 
-/* A receive for each that completed, of the same EP. */
+/* Posts a receive on the same EP for each that completed. */
 static void storm_drain(struct storm *storm)
 {
 	DAT_EVENT events[BATCH];
@@ -140,7 +146,7 @@ static void storm_drain(struct storm *storm)
 	}
 }
 
-/* Until the time is over. A wake-up that is lost is one that does not come for UNIT_PATIENCE. */
+/* Runs until the time is over. A wake-up that takes longer than UNIT_PATIENCE is lost. */
 static void storm_receive(struct storm *storm, int loop, unsigned seconds)
 {
 	uint64_t end = clock_now() + seconds * NSEC_PER_SEC;

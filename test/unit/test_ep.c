@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Endpoints: creation row by row, limits, completion flags, references, query and status. */
+/* Endpoints: the checks of creation, limits, completion flags, references, query and status. */
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
 #include "test/unit/ep_util.h"
@@ -21,7 +21,7 @@ static void teardown(void)
 	env_close(&env);
 }
 
-/* As dtest and its kin fill the structure: zeroes, and the four counts. */
+/* The attributes as dtest and similar programs set them: zeros and the four queue sizes. */
 static DAT_EP_ATTR plain_attr(void)
 {
 	return (DAT_EP_ATTR){
@@ -37,7 +37,7 @@ static DAT_RETURN create(const DAT_EP_ATTR *attr)
 	if (status == DAT_SUCCESS) {
 		OK(dat_ep_free(ep));
 	} else {
-		CU_ASSERT_PTR_EQUAL(ep, env.pz); /* untouched */
+		CU_ASSERT_PTR_EQUAL(ep, env.pz); /* the output is unchanged */
 	}
 	return status;
 }
@@ -71,7 +71,7 @@ static void test_handles(void)
 	teardown();
 }
 
-/* Parts that meet in the hardware are of one IA; the connect EVD may be another's. */
+/* The PZ and the DTO EVDs must be of the EP's IA; the connect EVD may be of another. */
 static void test_other_ia(void)
 {
 	DAT_EP_HANDLE ep;
@@ -145,7 +145,7 @@ static void test_null_evds(void)
 		if (status == DAT_SUCCESS)
 			OK(dat_ep_free(ep));
 	}
-	/* A side that is not there takes no post. */
+	/* An EP without an EVD for a side refuses posts there. */
 	MUST(dat_ep_create(env.ia, env.pz, 0, 0, 0, NULL, &ep));
 	IS(dat_ep_post_recv(ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 0 }, 0),
 	   E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
@@ -195,7 +195,7 @@ static void test_limits(void)
 	teardown();
 }
 
-/* Without an SRQ it may hold anything: shipped consumers do not initialise it. */
+/* Without an SRQ the member is ignored, because existing consumers do not initialise it. */
 static void test_soft_watermark(void)
 {
 	static const DAT_COUNT values[] = { DAT_HW_DEFAULT,	  0, 1, -2, 0x7fffffff,
@@ -226,7 +226,7 @@ static void test_flags(void)
 	bool valid;
 
 	setup();
-	/* The EP of every test would make the EVDs agree on its own flags. */
+	/* That EP would add its own flags to the EVDs. */
 	end_free_ep(&a);
 	for (flags = 0; flags < 0x80; flags++) {
 		attr = plain_attr();
@@ -244,8 +244,8 @@ static void test_flags(void)
 }
 
 /*
- * An EP on the EVDs given, with its completion flags; NULL when the flags do not agree with the
- * EVDs' others.
+ * Creates an EP with these completion flags on the given EVDs; NULL if the flags conflict with
+ * other streams of the EVDs.
  */
 static DAT_EP_HANDLE flagged(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, unsigned recv_flags,
 			     unsigned request_flags)
@@ -274,7 +274,7 @@ static void agrees(unsigned first_recv, unsigned first_request, unsigned recv, u
 	CU_ASSERT_EQUAL(second != DAT_HANDLE_NULL, wanted);
 	if (second)
 		OK(dat_ep_free(second));
-	/* The agreement ends with its last stream. */
+	/* The restriction ends with the last stream that has it. */
 	OK(dat_ep_free(first));
 	second = flagged(r, q, recv, request);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(second);
@@ -339,7 +339,7 @@ static void test_query(void)
 	CU_ASSERT_PTR_NULL(param.srq_handle);
 	CU_ASSERT_EQUAL(param.local_ia_address_ptr->sa_family, env.address->sa_family);
 	CU_ASSERT_PTR_NOT_NULL(param.remote_ia_address_ptr);
-	/* C22: what a default EP is good for */
+	/* C22: the queues of a default EP are usable */
 	CU_ASSERT_TRUE(param.ep_attr.max_recv_dtos >= 16);
 	CU_ASSERT_TRUE(param.ep_attr.max_request_dtos >= 16);
 	CU_ASSERT_TRUE(param.ep_attr.max_rdma_read_in > 0);
@@ -361,7 +361,10 @@ static void test_round_trip(void)
 	CU_ASSERT_EQUAL(memcmp(&first.ep_attr, &second.ep_attr, sizeof(DAT_EP_ATTR)), 0);
 	OK(dat_ep_free(ep));
 
-	/* Exact where it says exact, at least where it says at least. */
+	/*
+	 * Attributes are exact where the specification says so, and at least the requested value
+	 * elsewhere.
+	 */
 	attr = plain_attr();
 	attr.max_rdma_read_in = 1;
 	attr.max_rdma_size = 0x10000;
@@ -434,20 +437,20 @@ static void test_many(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 6.1 rows 1-7: handles and pointers in their order", test_handles },
-	{ "ep 1.2: parts of another IA", test_other_ia },
-	{ "ep 6.1 row 8: service types, named attributes", test_service_type },
-	{ "ep 6.1 row 9: a side without an EVD has no queue", test_null_evds },
-	{ "ep 6.1 row 10: each limit, one more, and less than nothing", test_limits },
+	{ "handles and pointers are checked in their order", test_handles },
+	{ "objects of another IA are refused, except a connect EVD", test_other_ia },
+	{ "other service types and unknown named attributes are refused", test_service_type },
+	{ "a side without an EVD has no queue", test_null_evds },
+	{ "each limit is accepted, and a larger or negative value is refused", test_limits },
 	{ "srq_soft_hw is ignored without an SRQ", test_soft_watermark },
-	{ "ep 4: completion flags, each combination", test_flags },
-	{ "ep 4 F1-F4: streams that share an EVD", test_agreement },
-	{ "ep 5: what an EP refers to cannot be freed", test_references },
-	{ "ep 6.3: query", test_query },
-	{ "ep 3: a queried EP can be created again; exact and at least", test_round_trip },
-	{ "ep 6.10: idle is idle", test_status },
-	{ "ep 2.2 U: posts", test_unconnected },
-	{ "300 of them", test_many },
+	{ "each combination of completion flags", test_flags },
+	{ "completion flags of streams that share an EVD must agree", test_agreement },
+	{ "objects that an EP refers to cannot be freed", test_references },
+	{ "query", test_query },
+	{ "a queried EP can be created again; exact and at least", test_round_trip },
+	{ "get_status: a side is idle until a transfer is posted there", test_status },
+	{ "U: receives can be posted to an EP with a PZ, requests cannot", test_unconnected },
+	{ "300 endpoints at the same time", test_many },
 };
 
 UNIT_MAIN("ep", tests)

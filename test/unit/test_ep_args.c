@@ -75,7 +75,7 @@ SPOIL(ep_args, ep_two_flags,
 					DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 SPOIL(ep_args, ep_disagree, a->values.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
-/* All that is about the attributes is one argument. */
+/* All rows about the attributes concern one argument. */
 #define ATTR_ROWS(arg, number)                                                            \
 	{ "type", ep_type, E(INVALID_PARAMETER, arg), number },                           \
 		{ "negative", ep_negative, E(INVALID_PARAMETER, arg), number },           \
@@ -166,7 +166,7 @@ struct connect_args {
 	DAT_CONNECT_FLAGS flags;
 };
 
-static DAT_EP_HANDLE deaf, without_pz; /* no connect EVD; no PZ */
+static DAT_EP_HANDLE deaf, without_pz; /* an EP without a connect EVD, and one without a PZ */
 
 static void connect_good(void *args)
 {
@@ -304,10 +304,10 @@ static void test_common_connect(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 6.1: create, each row and pair of rows", test_create },
-	{ "srq 3: create_with_srq, each row and pair of rows", test_create_with_srq },
-	{ "connection 5: connect, each row and pair of rows", test_connect },
-	{ "ep 6.9: common_connect, each row and pair of rows", test_common_connect },
+	{ "create: each check, alone and with each later one", test_create },
+	{ "create_with_srq: each check, alone and with each later one", test_create_with_srq },
+	{ "connect: each check, alone and with each later one", test_connect },
+	{ "common_connect, each row and pair of rows", test_common_connect },
 };
 
 UNIT_MAIN("ep_args", tests)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What may be called in which state of an endpoint: every operation in every state, each on objects of its own. */
+/*
+ * Which calls each state of an endpoint allows: every operation in every state, with new objects
+ * each.
+ */
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 
-static struct rig rig; /* its EP is the one that is asked */
+static struct rig rig; /* holds the EP under test */
 static DAT_EVD_HANDLE requests;
 static DAT_EP_HANDLE connected, idle;
 static DAT_LMR_HANDLE lmr;
@@ -64,7 +67,7 @@ static void close_all(void)
 	CU_ASSERT_EQUAL(fake.devices[0].opens, 0);
 }
 
-/* ---- how an endpoint comes to each state ---- */
+/* ---- steps that bring an endpoint into each state ---- */
 
 static void to_unconnected(void)
 {
@@ -85,7 +88,7 @@ static void to_passive(void)
 	request_for(rsp);
 }
 
-/* It has all that a consumer can give it before an accept. */
+/* The EP has all that a consumer can set before an accept. */
 static void to_tentative(void)
 {
 	DAT_EP_PARAM whole = { .pz_handle = rig.pz,
@@ -214,7 +217,7 @@ OPERATION(immed, dat_ib_post_rdma_write_immed(rig.ep, 1, &eight, cookie, &remote
 OPERATION(bind, dat_rmr_bind(rmr, lmr, &eight, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA,
 			     rig.ep, (DAT_RMR_COOKIE){ 0 }, 0, &(DAT_RMR_CONTEXT){ 0 }))
 
-/* A column for each state: '+' it works, '-' the error of the state. */
+/* One column for each state: '+' the call succeeds, '-' it returns the state's error. */
 static const struct {
 	const char *name;
 	DAT_RETURN (*call)(void);
@@ -266,7 +269,7 @@ static void cell(size_t operation, size_t state)
 		printf("%s in %s: 0x%x, expected 0x%x\n", operations[operation].name,
 		       states[state].name, status, expected);
 	CU_ASSERT_EQUAL(status, expected);
-	/* what is refused leaves the state */
+	/* a refused call does not change the state */
 	if (wanted != '+') {
 		OK(dat_ep_get_status(rig.ep, &now, NULL, NULL));
 		CU_ASSERT_EQUAL(now, states[state].state);
@@ -284,7 +287,7 @@ static void test_cells(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 2.2: every operation in every state", test_cells },
+	{ "each state allows the operations that it should", test_cells },
 };
 
 UNIT_MAIN("ep_cells", tests)

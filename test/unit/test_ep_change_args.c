@@ -4,10 +4,10 @@
 
 #define ATTR(field) DAT_EP_FIELD_EP_ATTR_##field
 
-/* connected, or for what only others allow; no connect EVD; no PZ */
+/* EPs: connected, or with flags that only others allow; without a connect EVD; without a PZ */
 static DAT_EP_HANDLE other, deaf, without_pz;
 
-/* ---- what the endpoints were before a call ---- */
+/* ---- parameters of the endpoints before a call ---- */
 
 static DAT_EP_HANDLE watched[5];
 static DAT_EP_PARAM before[5];
@@ -96,7 +96,7 @@ static DAT_RETURN modify_call(void *args)
 	return unchanged(dat_ep_modify(a->ep, a->mask, a->param));
 }
 
-/* A field that is asked for, with a value. */
+/* A field whose mask bit and value are set. */
 #define FIELD(name, bits, assignment)  SPOIL(modify_args, name, (a->mask |= (bits), assignment))
 #define SET(name, bit, member, number) FIELD(name, ATTR(bit), a->value.ep_attr.member = (number))
 
@@ -145,7 +145,7 @@ SET(mod_disagree, RECV_COMPLETION_FLAGS, recv_completion_flags, DAT_COMPLETION_S
 	{                                                          \
 		what, spoil, E(INVALID_PARAMETER, INVALID_ARG2), 2 \
 	}
-/* All in the parameters is one argument; each field of it may be wrong beside each other one. */
+/* The parameters are one argument; each field may be wrong together with any other. */
 #define PARAM_ROW(what, spoil, field)                                         \
 	{                                                                     \
 		what, spoil, E(INVALID_PARAMETER, INVALID_ARG3), 10 + (field) \
@@ -280,7 +280,7 @@ struct end_args {
 	DAT_COUNT soft, hard;
 };
 
-/* As long as nothing is wrong the endpoint is at its end, where this has no effect. */
+/* With valid arguments the endpoint is disconnected already, so the call has no effect. */
 static void end_good(void *args)
 {
 	*(struct end_args *)args =
@@ -346,7 +346,7 @@ static void test_disconnect(void)
 	OK(dat_ep_disconnect(things.ep, DAT_CLOSE_ABRUPT_FLAG));
 	CU_ASSERT_EQUAL(rig_take(things.evd).event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
 	spoil_run(&disconnect);
-	/* no event of any of it */
+	/* none of the calls made an event */
 	CU_ASSERT_EQUAL(dat_evd_dequeue(things.evd, &(DAT_EVENT){ 0 }), DAT_QUEUE_EMPTY);
 	close_all();
 }
@@ -357,10 +357,10 @@ static void test_set_watermark(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 6.4: modify, each row and pair of rows", test_modify },
-	{ "ep 6.8: dup_connect, each row and pair of rows", test_dup_connect },
-	{ "ep 6.6: disconnect, each row and pair of rows", test_disconnect },
-	{ "srq 8: set_watermark, each row and pair of rows", test_set_watermark },
+	{ "modify: each check, alone and with each later one", test_modify },
+	{ "dup_connect: each check, alone and with each later one", test_dup_connect },
+	{ "disconnect: each check, alone and with each later one", test_disconnect },
+	{ "set_watermark: each check, alone and with each later one", test_set_watermark },
 };
 
 UNIT_MAIN("ep_change_args", tests)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What an endpoint does when a time is over; the clock is the test's. */
+/* The timeouts of an endpoint; the test controls the clock. */
 #include "test/unit/rig.h"
 
-static _Atomic long long ahead; /* nanoseconds */
+static _Atomic long long ahead; /* in nanoseconds */
 
 int __real_clock_gettime(clockid_t id, struct timespec *now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *now);
@@ -17,7 +17,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 	return status;
 }
 
-/* The event thread finds that so much time has gone. */
+/* Advances the clock and runs the event thread's timers. */
 static void pass(unsigned milliseconds)
 {
 	ahead += milliseconds * 1000000ll;
@@ -72,7 +72,7 @@ static void test_graceful(void)
 	CU_ASSERT_FALSE(fake.qp->error);
 	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG)); /* no effect */
 	pass(100);
-	/* the request has had its time; now the peer is told */
+	/* the request has timed out; now the peer is notified */
 	CU_ASSERT_TRUE(fake.qp->error);
 	expect_nothing(rig.conn);
 	pass(250);
@@ -109,16 +109,16 @@ static void test_connect_timeout(void)
 	expect_nothing(rig.conn);
 	pass(100);
 	expect_only(rig.conn, DAT_CONNECTION_EVENT_TIMED_OUT);
-	CU_ASSERT_EQUAL(fake.conns, 0); /* a late answer connects nothing */
+	CU_ASSERT_EQUAL(fake.conns, 0); /* a late answer makes no connection */
 	MUST(dat_ep_reset(rig.ep));
 	rig_connect(&rig);
 	pass(10000);
-	/* the time of the first attempt is not that of the second */
+	/* the second attempt does not inherit the deadline of the first */
 	expect_nothing(rig.conn);
 	rig_close(&rig);
 }
 
-/* The device fails the request; the consumer looks at no transfer. */
+/* Fails the request on the device; the consumer does not poll. */
 static void fail_request(struct rig *rig, uint64_t wr_id)
 {
 	rig_complete(rig->request, wr_id, DAT_DTO_ERR_TRANSPORT, 0);
@@ -133,21 +133,21 @@ static void test_unread_failure(void)
 	rig_connect(&rig);
 	MUST(rig_send(&rig, 1, 0));
 	pass(4000);
-	expect_nothing(rig.conn); /* it may take as long as it likes */
+	expect_nothing(rig.conn); /* the peer may take any time */
 	fail_request(&rig, fake.last.wr_id);
 	pass(2000);
 	expect_only(rig.conn, DAT_CONNECTION_EVENT_BROKEN);
 	CU_ASSERT_EQUAL(state_of(rig.ep), DAT_EP_STATE_DISCONNECTED);
 	pass(10000);
 	expect_nothing(rig.conn);
-	/* and the completion is still there, once */
+	/* the completion is still there, once */
 	CU_ASSERT_EQUAL(rig_take(rig.request).event_data.dto_completion_event_data.status,
 			DAT_DTO_ERR_TRANSPORT);
 	expect_nothing(rig.request);
 	rig_close(&rig);
 }
 
-/* There is no room for the completion that tells; the QP is asked. */
+/* The failed completion does not fit into the EVD, so the provider queries the QP. */
 static void test_unread_failure_behind(void)
 {
 	DAT_EP_ATTR attr = rig_attr();
@@ -161,13 +161,13 @@ static void test_unread_failure_behind(void)
 		MUST(rig_send(&rig, i, 0));
 		rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
 		if (i % RIG_QLEN == RIG_QLEN - 1)
-			pass(4000); /* into the EVD, and the next have room in the QP */
+			pass(4000); /* drained into the EVD, so that the QP has room for the next ones */
 	}
 	pass(4000);
 	MUST(rig_send(&rig, i, 0));
 	fail_request(&rig, fake.last.wr_id);
 	pass(4000);
-	expect_nothing(rig.conn); /* as far as the device tells, it goes on */
+	expect_nothing(rig.conn); /* as long as the device reports no error, the connection stays */
 	fake.qp->error = true;
 	pass(2000);
 	expect_only(rig.conn, DAT_CONNECTION_EVENT_BROKEN);
@@ -179,7 +179,9 @@ static void test_unread_failure_behind(void)
 	rig_close(&rig);
 }
 
-/* Who takes completions is not looked after: what is there stays in the CQ. */
+/*
+ * Completions that the consumer takes in time are left in the CQ: the provider does not drain them.
+ */
 static void test_read_in_time(void)
 {
 	DAT_EP_ATTR attr = rig_attr();
@@ -202,7 +204,7 @@ static void test_read_in_time(void)
 	rig_close(&rig);
 }
 
-/* Notices: of an endpoint on an SRQ. */
+/* Last-WQE notices of an endpoint on an SRQ. */
 struct noticed {
 	struct rig rig;
 	DAT_SRQ_HANDLE srq;
@@ -248,7 +250,7 @@ static void noticed_close(struct noticed *n)
 	rig_close(&n->rig);
 }
 
-/* The device that never says that the last buffer was taken: one notice, a second later. */
+/* If the device never reports the last WQE, the notice is made one second later. */
 static void test_notice(void)
 {
 	struct noticed n;
@@ -259,14 +261,15 @@ static void test_notice(void)
 	expect_nothing(n.rig.async);
 	pass(100);
 	expect_notice(&n.rig);
-	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_LAST_WQE, n.rig.ep); /* too late */
+	/* the device reports it too late */
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_LAST_WQE, n.rig.ep);
 	pass(1000);
 	expect_nothing(n.rig.async);
 	noticed_free_ep(&n);
 	noticed_close(&n);
 }
 
-/* Once it was silent it is not waited for that long again, until it does say it. */
+/* After one timeout the next waits are shorter, until the device reports a last WQE again. */
 static void test_silent(void)
 {
 	struct noticed n;
@@ -297,15 +300,16 @@ static void test_silent(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 6.6: the peer has 250 ms to answer", test_no_answer },
-	{ "ep 6.6: requests have 5 s to complete", test_graceful },
-	{ "T22: an abrupt end of a graceful one", test_hastened },
-	{ "T18: the consumer's time is over", test_connect_timeout },
-	{ "T24: a failure that nobody reads ends the connection", test_unread_failure },
-	{ "T24: one behind what nobody reads, too", test_unread_failure_behind },
-	{ "T24: completions of those who read are left alone", test_read_in_time },
-	{ "srq 6: a notice that the device owes, after a second", test_notice },
-	{ "srq 6: the next ones sooner, until the device tells", test_silent },
+	{ "the peer has 250 ms to answer", test_no_answer },
+	{ "requests have 5 s to complete", test_graceful },
+	{ "an abrupt disconnect ends a graceful one", test_hastened },
+	{ "an attempt ends at the consumer's timeout", test_connect_timeout },
+	{ "a failed completion that is not read ends the connection", test_unread_failure },
+	{ "so does a failed completion behind others that are not read",
+	  test_unread_failure_behind },
+	{ "completions that the consumer reads in time stay in the CQ", test_read_in_time },
+	{ "a notice that the device does not report comes after a second", test_notice },
+	{ "later notices come sooner, until the device reports one", test_silent },
 };
 
 UNIT_MAIN("ep_expiry", tests)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_modify: which field in which state, and what a new QP means for what was posted. */
+/*
+ * dat_ep_modify: which field may change in which state, and what a new QP means for posted
+ * requests.
+ */
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
 #include "test/unit/two_ends.h"
@@ -37,7 +40,7 @@ static void test_arguments(void)
 	for (i = 0; i < COUNT(never); i++)
 		IS(dat_ep_modify(a.ep, never[i], &param), E(INVALID_PARAMETER, INVALID_ARG2));
 	OK(dat_ep_modify(a.ep, 0, &param));
-	/* what a query answers can be given back, and changes nothing */
+	/* the result of a query can be passed back, and changes nothing */
 	post_recvs(&a, 2);
 	OK(dat_ep_modify(a.ep,
 			 DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
@@ -48,7 +51,7 @@ static void test_arguments(void)
 	teardown();
 }
 
-/* One field that belongs to another IA, has gone, or lacks its flag. */
+/* One field refers to another IA or to a freed object, or lacks its flag. */
 static void test_handles(void)
 {
 	DAT_EP_PARAM param = { .pz_handle = DAT_HANDLE_NULL };
@@ -77,7 +80,7 @@ static DAT_RETURN set_attr(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_ATTR
 	return dat_ep_modify(ep, mask, &(DAT_EP_PARAM){ .ep_attr = attr });
 }
 
-/* Each attribute alone: what cannot be is refused, and all is as it was. */
+/* One attribute at a time: an invalid value is refused and changes nothing. */
 static void test_attributes(void)
 {
 	static const struct {
@@ -132,7 +135,10 @@ static void test_attributes(void)
 	teardown();
 }
 
-/* Larger queues: what was posted comes back before the call returns, and more can be posted. */
+/*
+ * After an increase of the queues, posted receives have been flushed when the call returns, and
+ * more can be posted.
+ */
 static void test_rebuild(void)
 {
 	DAT_EP_ATTR attr;
@@ -156,7 +162,9 @@ static void test_rebuild(void)
 	teardown();
 }
 
-/* Receives go to the EVD they were posted for, and the EVD that is left can be freed. */
+/*
+ * Receives complete on the EVD for which they were posted; the EVD that was replaced can be freed.
+ */
 static void test_evds(void)
 {
 	DAT_EP_PARAM param = { .pz_handle = DAT_HANDLE_NULL };
@@ -191,7 +199,7 @@ static void test_evds(void)
 	teardown();
 }
 
-/* Without a PZ there is no QP; the first PZ makes it. */
+/* An EP without a PZ has no QP; setting the first PZ creates it. */
 static void test_pz(void)
 {
 	DAT_EP_PARAM param = { .pz_handle = DAT_HANDLE_NULL };
@@ -226,7 +234,7 @@ static void test_flags(void)
 	DAT_EP_HANDLE second;
 
 	setup();
-	/* the streams of another EP on the EVDs hold them to what they are */
+	/* the flags must match those of another EP's streams on the EVDs */
 	MUST(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, NULL, &second));
 	IS(set_attr(a.ep, recv, solicited), E(INVALID_PARAMETER, INVALID_ARG3));
 	CU_ASSERT_EQUAL(param_of(a.ep).ep_attr.recv_completion_flags,
@@ -235,12 +243,12 @@ static void test_flags(void)
 	OK(set_attr(a.ep, recv, solicited));
 	IS(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, NULL, &second),
 	   E(INVALID_PARAMETER, INVALID_ARG6));
-	/* both sides on one EVD: refused with these flags, not together with others */
+	/* both streams on one EVD: refused with these flags, accepted with others */
 	param.request_evd_handle = a.recv;
 	IS(dat_ep_modify(a.ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &param),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
 	OK(dat_ep_modify(a.ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE | recv, &param));
-	/* not while a receive is posted; the same ones may be given */
+	/* refused while a receive is posted, unless nothing changes */
 	post_recvs(&a, 1);
 	IS(set_attr(a.ep, recv, solicited), E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED));
 	OK(set_attr(a.ep, recv, (DAT_EP_ATTR){ 0 }));
@@ -327,16 +335,17 @@ static void test_set_watermark(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 6.4 rows 1-3: arguments", test_arguments },
-	{ "ep 6.4 row 5: handles", test_handles },
-	{ "ep 6.4 row 6: each attribute alone; all or nothing", test_attributes },
-	{ "ep 6.4: a new QP flushes what was posted", test_rebuild },
-	{ "ep 6.4, 5: other EVDs", test_evds },
-	{ "ep 6.4: no PZ, the first one, another", test_pz },
-	{ "ep 6.4 row 7, 4: completion flags", test_flags },
-	{ "ep 2.2: which field in which state", test_states },
-	{ "srq 7: recv_query", test_recv_query },
-	{ "srq 8: set_watermark", test_set_watermark },
+	{ "argument checks", test_arguments },
+	{ "handles of other IAs, freed objects and EVDs without the flag are refused",
+	  test_handles },
+	{ "each attribute can be changed alone; an invalid one changes nothing", test_attributes },
+	{ "a new QP flushes the posted receives", test_rebuild },
+	{ "other EVDs", test_evds },
+	{ "the first PZ creates the QP; another one is allowed", test_pz },
+	{ "changed completion flags must agree with the EVD's other streams", test_flags },
+	{ "each state allows its fields only", test_states },
+	{ "recv_query", test_recv_query },
+	{ "set_watermark", test_set_watermark },
 };
 
 UNIT_MAIN("ep_modify", tests)

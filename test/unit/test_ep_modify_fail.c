@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_modify on a device that refuses: nothing has changed. */
+/* dat_ep_modify on a device that refuses: nothing changes. */
 #include "test/unit/rig.h"
 
 static void test_no_qp(void)
@@ -35,7 +35,7 @@ static void test_no_qp(void)
 	MUST(dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &after));
 	CU_ASSERT_EQUAL(memcmp(&before, &after, sizeof(before)), 0);
 	CU_ASSERT_FALSE(qp->error);
-	/* the receive is where it was, and nothing holds the others */
+	/* the receive is still posted, and other objects are not held */
 	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 10);
 	CU_ASSERT_EQUAL(rig_take(rig.recv).event_data.dto_completion_event_data.user_cookie.as_64,
 			1);
@@ -46,7 +46,7 @@ static void test_no_qp(void)
 	rig_close(&rig);
 }
 
-/* The agreement of flags is looked at before the device is asked. */
+/* The flags are checked before the device is called. */
 static void test_order(void)
 {
 	DAT_EP_ATTR attr = rig_attr();
@@ -71,7 +71,7 @@ static void test_order(void)
 	rig_close(&rig);
 }
 
-/* The QP that was deferred cannot be made when it is needed. */
+/* The deferred QP cannot be created when it is needed. */
 static void test_deferred(void)
 {
 	DAT_EP_ATTR attr = rig_attr();
@@ -94,7 +94,9 @@ static void test_deferred(void)
 	rig_close(&rig);
 }
 
-/* T25: what the device says of a QP breaks its connection, once, and is told on both EVDs. */
+/*
+ * T25: a QP error that the device reports breaks the connection, once, with an event on both EVDs.
+ */
 static void test_qp_error(void)
 {
 	DAT_EP_ATTR attr = rig_attr();
@@ -114,17 +116,80 @@ static void test_qp_error(void)
 	IS(dat_evd_dequeue(rig.conn, &event), DAT_QUEUE_EMPTY);
 	CU_ASSERT_EQUAL(state_of(rig.ep), DAT_EP_STATE_DISCONNECTED);
 	CU_ASSERT_TRUE(fake.qp->error);
-	/* the farewell that the CM sends later is not told any more */
+	/* the disconnect that the CM reports later makes no event */
 	fake.upcalls.conn(fake.conn->owner, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
 	IS(dat_evd_dequeue(rig.conn, &event), DAT_QUEUE_EMPTY);
 	rig_close(&rig);
 }
 
+/* ---- a QP whose receives are not flushed ---- */
+
+struct changer {
+	pthread_t thread;
+	struct rig *rig;
+	DAT_EP_PARAM param;
+	struct ib_qp *old;
+	DAT_RETURN status;
+	atomic_bool ended;
+};
+
+static void *changer_run(void *arg)
+{
+	struct changer *changer = arg;
+
+	changer->status = dat_ep_modify(changer->rig->ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS,
+					&changer->param);
+	atomic_store(&changer->ended, true);
+	return NULL;
+}
+
+static bool changer_flushes(void *arg)
+{
+	struct changer *changer = arg;
+
+	return __atomic_load_n(&changer->old->error, __ATOMIC_ACQUIRE);
+}
+
+/* The change waits one second for them, and holds no lock that calls on other objects need. */
+static void test_flush_holds_no_lock(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	DAT_EP_PARAM now, other_now;
+	DAT_EP_HANDLE other;
+	DAT_EVD_HANDLE evd;
+	struct rig rig;
+	struct changer changer = { .rig = &rig };
+
+	rig_open(&rig, &attr);
+	MUST(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, &attr, &other));
+	MUST(dat_ep_query(other, DAT_EP_FIELD_ALL, &other_now));
+	MUST(rig_recv(&rig, 1));
+	MUST(dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &changer.param));
+	changer.param.ep_attr.max_recv_dtos += 4;
+	changer.old = ((struct dapl_ep *)rig.ep)->qp;
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&changer.thread, NULL, changer_run, &changer), 0);
+	CU_ASSERT_TRUE(unit_wait_for(changer_flushes, &changer, UNIT_PATIENCE));
+	evd = rig_evd(&rig, 8, DAT_EVD_DTO_FLAG); /* needs the lock of the IA */
+	other_now.recv_evd_handle = evd;	  /* needs the lock of the streams */
+	MUST(dat_ep_modify(other, DAT_EP_FIELD_RECV_EVD_HANDLE, &other_now));
+	MUST(dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &now)); /* needs the lock of the EP */
+	CU_ASSERT_FALSE(atomic_load(&changer.ended));
+	CU_ASSERT_EQUAL(now.ep_attr.max_recv_dtos, changer.param.ep_attr.max_recv_dtos - 4);
+	CU_ASSERT_EQUAL(pthread_join(changer.thread, NULL), 0);
+	MUST(changer.status);
+	MUST(dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &now));
+	CU_ASSERT_TRUE(now.ep_attr.max_recv_dtos >= changer.param.ep_attr.max_recv_dtos);
+	MUST(dat_ep_free(other));
+	MUST(dat_evd_free(evd));
+	rig_close(&rig);
+}
+
 static const struct unit_test tests[] = {
-	{ "ep 6.4 row 8: no QP to be had, nothing changed", test_no_qp },
-	{ "ep 6.4 row 7 before row 8", test_order },
-	{ "ep 6.4: a deferred QP, refused and then made", test_deferred },
-	{ "T25: a QP error: BROKEN once, and EP_BROKEN", test_qp_error },
+	{ "if no QP can be created, nothing changes", test_no_qp },
+	{ "flags are checked before the device is called", test_order },
+	{ "a deferred QP that is refused can be created later", test_deferred },
+	{ "a change that waits for flushed receives holds no lock", test_flush_holds_no_lock },
+	{ "a QP error: BROKEN once, and EP_BROKEN", test_qp_error },
 };
 
 UNIT_MAIN("ep_modify_fail", tests)

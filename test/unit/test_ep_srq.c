@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Endpoints that draw their receives from an SRQ: rules R1 to R42, and the last-WQE notice. */
+/* Endpoints that receive from an SRQ: rules R1 to R42, and the last-WQE notice. */
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
 #include "test/unit/srq_rig.h"
@@ -13,7 +13,7 @@ static DAT_RETURN create(const DAT_EP_ATTR *attr)
 	if (status == DAT_SUCCESS) {
 		OK(dat_ep_free(ep));
 	} else {
-		CU_ASSERT_PTR_EQUAL(ep, env.pz); /* untouched */
+		CU_ASSERT_PTR_EQUAL(ep, env.pz); /* the output is unchanged */
 	}
 	return status;
 }
@@ -61,7 +61,7 @@ static void test_attributes(void)
 	DAT_EP_HANDLE ep;
 
 	setup();
-	attr.max_recv_dtos = 100000000; /* R24: it sizes nothing */
+	attr.max_recv_dtos = 100000000; /* R24: the value is not used */
 	attr.max_recv_iov = 100000000;	/* R29: ignored */
 	attr.max_rdma_read_in = 1;
 	attr.max_rdma_read_out = 2;
@@ -99,7 +99,7 @@ static void test_attributes(void)
 	teardown();
 }
 
-/* R32 to R37 */
+/* R32 to R37: the flags of streams that share an EVD. */
 static void test_agreement(void)
 {
 	DAT_EP_ATTR attr = srq_attr();
@@ -114,7 +114,7 @@ static void test_agreement(void)
 	attr = srq_attr();
 	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	CU_ASSERT_EQUAL(create(&attr), DAT_SUCCESS);
-	/* R37: no trace of the refused ones is left */
+	/* R37: refused endpoints leave nothing behind */
 	attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
 	CU_ASSERT_EQUAL(create(&attr), DAT_SUCCESS);
 	teardown();
@@ -142,7 +142,10 @@ static void test_tie(void)
 	teardown();
 }
 
-/* R15 and R20: the EP that took the buffer, the cookie of the buffer; untaken buffers stay. */
+/*
+ * R15 and R20: a completion has the EP that took the buffer and the buffer's cookie; unused buffers
+ * stay.
+ */
 static void test_messages(void)
 {
 	DAT_EVENT event;
@@ -177,7 +180,7 @@ static void test_messages(void)
 	teardown();
 }
 
-/* R9 R12 R13: the EP's own PZ for what it sends, the SRQ's for what it receives. */
+/* R9, R12, R13: the EP's own PZ applies to what it sends, the SRQ's to what it receives. */
 static void test_two_zones(void)
 {
 	DAT_EP_ATTR attr = srq_attr();
@@ -201,8 +204,8 @@ static void test_two_zones(void)
 }
 
 /*
- * More ends than the async EVD is long, disconnected back to back: one notice each, in the order
- * of the DISCONNECTED events, which all go to one EVD here.
+ * More ends than the async EVD holds, disconnected one after the other: one notice each, in the
+ * order of the DISCONNECTED events, which share one EVD here.
  */
 static void test_notice_order(void)
 {
@@ -245,7 +248,9 @@ static void test_notice_order(void)
 	teardown();
 }
 
-/* Slots that a freed EP held come back, and so do those of completions that nobody took. */
+/*
+ * Freeing an EP returns the SRQ slots that it held and those of completions that were never taken.
+ */
 static void test_free_connected(void)
 {
 	DAT_EVENT event;
@@ -269,13 +274,13 @@ static void test_free_connected(void)
 	srq_post(4);
 	IS(dat_srq_post_recv(srq, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 0 }),
 	   E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
-	/* no notice: there is no EP any more */
+	/* no notice, because the EP is freed */
 	expect(a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, a.ep);
 	expect_quiet(env.async);
 	teardown();
 }
 
-/* An EP that never was connected has nothing to say of its last WQE. */
+/* An EP that was never connected makes no last-WQE notice. */
 static void test_no_notice(void)
 {
 	struct end c;
@@ -294,15 +299,16 @@ static void test_no_notice(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "srq 3 rows 1-12: arguments in their order", test_rows },
-	{ "srq 3: attributes, at least and exact", test_attributes },
-	{ "srq 3: streams that share an EVD", test_agreement },
-	{ "srq 3: the tie to the SRQ, over ten connections", test_tie },
-	{ "srq 3: messages, an end with receives, and more messages", test_messages },
-	{ "srq 3: a PZ other than the SRQ's", test_two_zones },
-	{ "srq 6: notices in the order of the endings, a short async EVD", test_notice_order },
-	{ "srq 4: a freed EP gives its buffers back", test_free_connected },
-	{ "srq 6: no notice without a connection", test_no_notice },
+	{ "arguments in their order", test_rows },
+	{ "some attributes are at least as asked for, the others exact", test_attributes },
+	{ "completion flags of streams that share an EVD must agree", test_agreement },
+	{ "an EP keeps its SRQ over ten connections", test_tie },
+	{ "receives of the SRQ stay posted after the end of a connection", test_messages },
+	{ "a PZ other than the SRQ's", test_two_zones },
+	{ "last-WQE notices come in the order of the ends, also through a short async EVD",
+	  test_notice_order },
+	{ "a freed EP returns its slots to the SRQ", test_free_connected },
+	{ "an EP without a connection makes no last-WQE notice", test_no_notice },
 };
 
 UNIT_MAIN("ep_srq", tests)

@@ -17,7 +17,10 @@
 #define D  DAT_EP_STATE_DISCONNECTED
 #define CP DAT_EP_STATE_COMPLETION_PENDING
 
-/* What DAT 2.0 draws, written down a second time; a state that is absent takes no event. */
+/*
+ * The transitions of the DAT 2.0 state diagram, written independently; an absent state allows no
+ * event.
+ */
 static int expected(int now, int event)
 {
 	switch (event) {
@@ -92,9 +95,9 @@ static void test_subtypes(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ep 2.1 T1-T29: every state by every event", test_every_cell },
-	{ "ep 2.1: what is over cannot end or begin once more", test_two_endings },
-	{ "ep 2.2: the subtype of each state", test_subtypes },
+	{ "every state changes as DAT 2.0 says for every event", test_every_cell },
+	{ "a state that has ended cannot end or begin again", test_two_endings },
+	{ "the subtype of each state", test_subtypes },
 };
 
 UNIT_MAIN("ep_state", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The event extension on one EVD: many events at once, and how many there are. */
+/* The event extension on one EVD: taking several events at once, and counting them. */
 #include "test/unit/ev_rig.h"
 
 static void test_dequeue_n_checks(void)
@@ -39,7 +39,7 @@ static void test_dequeue_n(void)
 	rig_connect(&rig);
 	rig_receive(&rig, 0);
 	rig_receive(&rig, 1);
-	MUST(rig_post_se(rig.recv, 2)); /* behind what had completed */
+	MUST(rig_post_se(rig.recv, 2)); /* queued behind the completions */
 	for (i = 3; i < 8; i++)
 		rig_receive(&rig, (uint64_t)i);
 	IS(DAT_EVD_PENDING(rig.recv, &n), DAT_SUCCESS);
@@ -76,7 +76,7 @@ static void complete_send(struct rig *rig, uint64_t cookie, DAT_COMPLETION_FLAGS
 	rig_complete(rig->recv, fake.last.wr_id, status, 0);
 }
 
-/* Both sides on one EVD: runs of one, of the other, and what is in between, as they completed. */
+/* Both streams on one EVD: runs of either side and of both, in completion order. */
 static void test_dequeue_n_of_runs(void)
 {
 	static const uint64_t order[] = { 0, 1, 2, 10, 11, 12, 4, 5, 13, 14, 15, 6 };
@@ -158,13 +158,13 @@ static void test_pending_of_a_full_queue(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "wakeup 4.3, 4.4: every check of batch and count", test_dequeue_n_checks },
-	{ "wakeup 4.3: what as many dequeues would return, in order", test_dequeue_n },
-	{ "wakeup 4.3: runs of one side, of the other, and what is in between",
-	  test_dequeue_n_of_runs },
-	{ "wakeup 4.3: a queue that breaks: events first, then the error",
+	{ "every check of batch and count", test_dequeue_n_checks },
+	{ "a batch returns the events of as many dequeues, in order", test_dequeue_n },
+	{ "completions of both sides on one EVD keep their order", test_dequeue_n_of_runs },
+	{ "a broken CQ returns its events first, then the error",
 	  test_dequeue_n_of_a_broken_queue },
-	{ "wakeup 4.4: the length of the queue means that or more", test_pending_of_a_full_queue },
+	{ "a count equal to the length of the queue means that or more",
+	  test_pending_of_a_full_queue },
 };
 
 UNIT_MAIN("ev_batch", tests)

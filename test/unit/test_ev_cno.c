@@ -97,9 +97,9 @@ static void test_leftover(void)
 	MUST(rig_post_se(rig.recv, 2));
 	rig_named(cno, rig.recv);
 	rig_take(rig.recv);		   /* one stays */
-	CU_ASSERT_FALSE(rig_readable(fd)); /* the bare descriptor sleeps over it */
+	CU_ASSERT_FALSE(rig_readable(fd)); /* it was not armed for the leftover */
 	IS(DAT_CNO_ARM(cno, 0), DAT_EV_BUSY);
-	rig_named(cno, rig.recv); /* and it is found */
+	rig_named(cno, rig.recv); /* polling the CNO finds it */
 	IS(DAT_CNO_ARM(cno, 0), DAT_EV_BUSY);
 	rig_take(rig.recv);
 	IS(DAT_CNO_ARM(cno, 0), DAT_SUCCESS);
@@ -150,17 +150,17 @@ static void test_scope(void)
 	MUST(rig_post_se(rig.recv, 1));
 	IS(DAT_CNO_ARM(cno, 0), DAT_SUCCESS);
 	CU_ASSERT_FALSE(rig_readable(fd));
-	MUST(dat_evd_enable(rig.recv)); /* covered from now on */
+	MUST(dat_evd_enable(rig.recv)); /* takes effect from now on */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_empty(rig.recv, 1);
-	/* A waiter is the delivery. */
+	/* An event that a waiter takes does not trigger the CNO. */
 	evd_sleep_start(&sleeper, rig.recv);
 	MUST(DAT_CNO_ARM(cno, 0));
 	rig_receive(&rig, 1);
 	IS(evd_sleep_end(&sleeper), DAT_SUCCESS);
 	MUST(DAT_CNO_ARM(cno, 0));
 	CU_ASSERT_FALSE(rig_readable(fd));
-	/* Attached later. */
+	/* The EVD is attached later. */
 	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
 	MUST(rig_post_se(rig.recv, 1));
 	MUST(DAT_CNO_ARM(cno, 0));
@@ -170,7 +170,10 @@ static void test_scope(void)
 	close_on(&rig, cno);
 }
 
-/* An event triggers the CNO and fires an armed EVD; neither eats the other, whoever looks first. */
+/*
+ * An event triggers the CNO and fires an armed EVD; consuming one notification leaves the other, in
+ * either order.
+ */
 static void test_both_descriptors(void)
 {
 	DAT_CNO_HANDLE cno;
@@ -198,7 +201,7 @@ static void test_both_descriptors(void)
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_named(cno, rig.recv);
 	rig_empty(rig.recv, 1);
-	MUST(dat_evd_disable(rig.recv)); /* no matter to the EVD's own */
+	MUST(dat_evd_disable(rig.recv)); /* has no effect on the EVD's own descriptor */
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_FALSE(rig_readable(evd_fd));
 	rig_receive(&rig, 3);
@@ -219,7 +222,7 @@ static void test_solicited(void)
 	IS(DAT_CNO_ARM(cno, DAT_EV_ARM_SOLICITED), DAT_EV_BUSY);
 	rig_empty(rig.recv, 1);
 	MUST(DAT_CNO_ARM(cno, DAT_EV_ARM_SOLICITED));
-	rig_named(cno, NULL); /* a trigger is for all completions */
+	rig_named(cno, NULL); /* with a CNO attached all completions notify */
 	CU_ASSERT_FALSE(rig_cq(rig.recv)->solicited_only);
 	rig_receive(&rig, 2);
 	rig_named(cno, rig.recv);
@@ -245,7 +248,7 @@ static void test_signal(void)
 	MUST(DAT_CNO_SIGNAL(cno));
 	CU_ASSERT_TRUE(rig_readable(fd));
 	MUST(rig_post_se(rig.recv, 1));
-	rig_named(cno, rig.recv); /* first what is ready */
+	rig_named(cno, rig.recv); /* EVDs that are ready are returned first */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	IS(dat_cno_wait(cno, DAT_TIMEOUT_INFINITE, &evd), DAT_SUCCESS);
 	CU_ASSERT_PTR_NULL(evd);
@@ -262,7 +265,7 @@ static void test_signal(void)
 	IS(DAT_CNO_ARM(cno, 0), DAT_EV_BUSY);
 	IS(DAT_CNO_ARM(cno, 0), DAT_SUCCESS);
 	CU_ASSERT_FALSE(rig_readable(fd));
-	/* one of two */
+	/* a signal wakes one of two waiters */
 	cno_wait_start(&w[0], cno, 2000000);
 	cno_wait_start(&w[1], cno, 2000000);
 	MUST(DAT_CNO_SIGNAL(cno));
@@ -300,13 +303,13 @@ static void test_signal_calls_the_agent(void)
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 0);
 	MUST(DAT_CNO_SIGNAL(cno));
-	CU_ASSERT_EQUAL(agent.calls, 0); /* not in the signalling thread */
+	CU_ASSERT_EQUAL(agent.calls, 0); /* the call of the agent is deferred */
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 1);
 	CU_ASSERT_PTR_NULL(agent.evd);
-	IS(dat_cno_wait(cno, 0, &evd), DAT_SUCCESS); /* and for whoever waits */
+	IS(dat_cno_wait(cno, 0, &evd), DAT_SUCCESS); /* the signal is also left for a waiter */
 	CU_ASSERT_PTR_NULL(evd);
-	/* A signal that finds no agent is made up for, unless somebody took it. */
+	/* A signal without an agent is delivered to the next agent, unless a waiter took it. */
 	MUST(DAT_CNO_SIGNAL(cno));
 	fake_run_timers();
 	MUST(dat_cno_modify_agent(cno, self));
@@ -318,7 +321,7 @@ static void test_signal_calls_the_agent(void)
 	MUST(dat_cno_modify_agent(cno, self));
 	fake_run_timers();
 	CU_ASSERT_EQUAL(agent.calls, 2);
-	/* Completions reach an agent through the event thread. */
+	/* The event thread calls an agent for completions. */
 	rig_receive(&rig, 1);
 	CU_ASSERT_TRUE(fake_fire(rig_cq(rig.recv)));
 	fake_run_timers();
@@ -346,18 +349,17 @@ static void test_abrupt_close_of_what_is_armed(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "wakeup 5: every check", test_checks },
-	{ "wakeup 5.1: the descriptor of any CNO", test_fd },
-	{ "W3: a leftover: the bare descriptor sleeps over it, arming returns busy",
+	{ "every check", test_checks },
+	{ "every CNO has a descriptor", test_fd },
+	{ "an event that is left wakes no unarmed descriptor, and arming returns busy",
 	  test_leftover },
-	{ "wakeup 5.2: armed, it fires for each kind of news", test_arm_fires },
-	{ "wakeup 5.2: disabled, with a waiter, attached later", test_scope },
-	{ "wakeup 8: EVD and CNO, neither eats the other's wake-up", test_both_descriptors },
-	{ "wakeup 5.2: solicited; a trigger is for all; a device that refuses", test_solicited },
-	{ "wakeup 5.3: a signal, after all that is ready", test_signal },
-	{ "wakeup 5.3: a signal calls the agent, from the event thread",
-	  test_signal_calls_the_agent },
-	{ "wakeup 8: an IA closes over what is armed", test_abrupt_close_of_what_is_armed },
+	{ "an armed CNO fires for each kind of event", test_arm_fires },
+	{ "a CNO fires correctly for disabled, waited for and later attached EVDs", test_scope },
+	{ "neither of EVD and CNO takes the other's wake-up", test_both_descriptors },
+	{ "with a CNO all completions notify; a refused arming is an error", test_solicited },
+	{ "a signal is returned after all ready EVDs", test_signal },
+	{ "a signal calls the agent, from the event thread", test_signal_calls_the_agent },
+	{ "an IA with armed objects can be closed", test_abrupt_close_of_what_is_armed },
 };
 
 UNIT_MAIN("ev_cno", tests)

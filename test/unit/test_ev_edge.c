@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Edge-triggered watching over a device that publishes a completion, lets the consumer poll it and arm, and
- * tests only then whether its CQ is armed: the event of that arming tells of nothing, and the next one must come.
+ * Edge-triggered polling over a device that publishes a completion, lets the consumer poll it and
+ * arm, and only then tests whether its CQ is armed. The event of that arming is spurious, and the
+ * next one must still occur.
  */
 #include <sys/epoll.h>
 #include "test/unit/ev_rig.h"
 
-#define MANY 40 /* more channels than one look at a CNO's descriptor returns */
+#define MANY 40 /* more channels than one poll of a CNO's descriptor returns */
 
-/* An epoll set that sees edges of the descriptor. */
+/* Returns an epoll set that watches the descriptor edge-triggered. */
 static int edge_open(int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
@@ -26,7 +27,7 @@ static bool edge_came(int loop)
 	return epoll_wait(loop, &event, 1, 0) == 1;
 }
 
-/* A receive completes; the device has not yet tested whether the CQ is armed. */
+/* Publishes a receive's completion; the device has not yet tested whether the CQ is armed. */
 static void receive_published(struct rig *rig, uint64_t cookie)
 {
 	MUST(rig_recv(rig, cookie));
@@ -73,20 +74,22 @@ static DAT_RETURN arm_cno_solicited(struct rig *rig, DAT_CNO_HANDLE cno)
 	return DAT_CNO_ARM(cno, DAT_EV_ARM_SOLICITED);
 }
 
-/* Event loops do this around each sleep. */
+/* The steps of an event loop around each sleep. */
 static void late_rounds(struct rig *rig, DAT_CNO_HANDLE cno, arm_call *arm, int loop)
 {
 	struct ib_cq *cq = rig_cq(rig->recv);
 	unsigned round;
 
 	for (round = 0; round < 40; round++) {
-		/* Published before the first arming, or before the second. */
+		/*
+		 * Published before the first arming in even rounds, before the second in odd ones.
+		 */
 		if (round % 2)
 			MUST(arm(rig, cno));
 		edge_came(loop);
 		receive_published(rig, 1);
 		rig_empty(rig->recv, 1);
-		/* Armed once or more often before the device goes on. */
+		/* Arms one or more times before the device continues. */
 		for (unsigned k = 0; k <= round % 20; k++)
 			MUST(arm(rig, cno));
 		CU_ASSERT_FALSE(edge_came(loop));
@@ -135,7 +138,7 @@ static void test_late(void)
 	}
 }
 
-/* The list of descriptors behind a CNO, each watched for edges. */
+/* The list of descriptors behind a CNO, each watched edge-triggered. */
 static void test_late_in_list(void)
 {
 	struct pollfd fds[8];
@@ -160,7 +163,7 @@ static void test_late_in_list(void)
 	rig_close(&rig);
 }
 
-/* All CQs of a large CNO fire for nothing, and then each of them for something. */
+/* All CQs of a large CNO make a spurious event first, and then a real one each. */
 static void test_late_in_many(void)
 {
 	DAT_EVD_HANDLE evds[MANY], found;
@@ -183,7 +186,7 @@ static void test_late_in_many(void)
 		CU_ASSERT_TRUE(rig_cq(evds[i])->armed);
 	fake_fire_if_armed(rig_cq(evds[MANY - 1]), true);
 	CU_ASSERT_TRUE(edge_came(loop));
-	IS(dat_cno_wait(cno, 0, &found), DAT_QUEUE_EMPTY); /* for nothing again */
+	IS(dat_cno_wait(cno, 0, &found), DAT_QUEUE_EMPTY); /* spurious again */
 	close(loop);
 	for (i = 0; i < MANY; i++)
 		MUST(dat_evd_free(evds[i]));
@@ -191,7 +194,7 @@ static void test_late_in_many(void)
 	rig_close(&rig);
 }
 
-/* A thread that polls the level is woken for nothing twice at most. */
+/* A thread that polls level-triggered is woken spuriously at most twice. */
 static void test_late_by_level(void)
 {
 	unsigned woken = 0;
@@ -221,8 +224,9 @@ static void test_late_by_level(void)
 static const struct unit_test tests[] = {
 	{ "an edge comes after an event for a completion that was polled before the arming",
 	  test_late },
-	{ "the same with the list of descriptors behind a CNO", test_late_in_list },
-	{ "the same with forty EVDs on a CNO", test_late_in_many },
+	{ "an edge comes after such an event in the list of descriptors behind a CNO",
+	  test_late_in_list },
+	{ "an edge comes after such events of forty EVDs on a CNO", test_late_in_many },
 	{ "a level is cleared after such an event", test_late_by_level },
 };
 

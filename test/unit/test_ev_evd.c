@@ -129,7 +129,7 @@ static void test_no_descriptors_left(void)
 	IS(dat_cno_create(rig.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno),
 	   E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
 	CU_ASSERT_PTR_NULL(cno);
-	/* Polling goes on, and so does arming: it needs none. */
+	/* Polling and arming need no descriptor and still work. */
 	rig_receive(&rig, 1);
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
 	rig_empty(rig.recv, 1);
@@ -215,7 +215,7 @@ static void test_arm_fires(void)
 	rig_close(&rig); /* armed */
 }
 
-/* Arming an armed CQ at rest is a call of the device, and no system call. */
+/* Arming a CQ at rest again calls the device and makes no system call. */
 static void test_arm_is_cheap(void)
 {
 	struct rig rig;
@@ -244,7 +244,7 @@ static void test_arm_is_cheap(void)
 	rig_close(&rig);
 }
 
-/* The event of an arming that the device tells of when its completion is long gone. */
+/* The device delivers the event of an arming long after its completion was taken. */
 static void test_late_event(void)
 {
 	uint64_t one = 1;
@@ -257,7 +257,7 @@ static void test_late_event(void)
 	fd = rig_evd_fd(rig.recv);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	rig_cq(rig.recv)->armed = false;
-	rig_receive(&rig, 1); /* the event is under way */
+	rig_receive(&rig, 1); /* the event is not delivered yet */
 	rig_empty(rig.recv, 1);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
@@ -286,10 +286,11 @@ static void test_solicited(void)
 	plain.wr_id = fake.last.wr_id;
 	fake_complete(rig_cq(rig.recv), &plain, false);
 	CU_ASSERT_FALSE(rig_readable(fd));
-	IS(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1), DAT_EV_BUSY); /* each counts */
+	/* every completion counts */
+	IS(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1), DAT_EV_BUSY);
 	rig_empty(rig.recv, 1);
 	MUST(DAT_EVD_ARM(rig.recv, DAT_EV_ARM_SOLICITED, 1));
-	MUST(rig_post_se(rig.recv, 1)); /* what is no completion always notifies */
+	MUST(rig_post_se(rig.recv, 1)); /* events other than completions always notify */
 	CU_ASSERT_TRUE(rig_readable(fd));
 	rig_empty(rig.recv, 1);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
@@ -346,7 +347,7 @@ static void test_overflow(void)
 	rig_close(&rig);
 }
 
-/* Resizing arms the new CQ; a thread that waits and one that armed do not hide events from each other. */
+/* A resize arms the new CQ; a waiter and an armed descriptor do not hide events from each other. */
 static void test_arm_survives_resize(void)
 {
 	struct rig rig;
@@ -356,7 +357,7 @@ static void test_arm_survives_resize(void)
 	rig_connect(&rig);
 	fd = rig_evd_fd(rig.recv);
 	MUST(DAT_EVD_ARM(rig.recv, 0, 1));
-	rig_cq(rig.recv)->armed = false; /* a device that forgets it */
+	rig_cq(rig.recv)->armed = false; /* a device that loses the arming */
 	MUST(dat_evd_resize(rig.recv, 200));
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed);
 	rig_receive(&rig, 1);
@@ -365,7 +366,7 @@ static void test_arm_survives_resize(void)
 	rig_close(&rig);
 }
 
-/* Armed for more events than the queue has room for after a resize: a full queue fires. */
+/* If a resize makes the queue shorter than the threshold of an arming, a full queue notifies. */
 static void test_resize_below_threshold(void)
 {
 	struct rig rig;
@@ -392,7 +393,7 @@ static void test_resize_below_threshold(void)
 	rig_close(&rig);
 }
 
-/* An arming keeps nothing from being freed; the descriptors go with their objects. */
+/* Armed objects can be freed; their descriptors are closed with them. */
 static void test_free_of_what_is_armed(void)
 {
 	DAT_EVD_HANDLE with_cq, without;
@@ -423,17 +424,18 @@ static void test_free_of_what_is_armed(void)
 }
 
 static struct rig *under_way;
+static uint64_t posted; /* wr_id of a receive */
 static int (*notify)(struct ibv_cq *cq, int solicited_only);
 
 static int notify_and_complete(struct ibv_cq *cq, int solicited_only)
 {
 	int error = notify(cq, solicited_only);
 
-	rig_receive(under_way, 9);
+	rig_complete(under_way->recv, posted, DAT_DTO_SUCCESS, 10);
 	return error;
 }
 
-/* What completes, and who signals, around the arming of a CQ at rest. */
+/* A completion and a signal that occur while a CQ at rest is armed. */
 static void test_arm_at_rest(void)
 {
 	struct rig rig;
@@ -443,6 +445,8 @@ static void test_arm_at_rest(void)
 	rig_connect(&rig);
 	fd = rig_evd_fd(rig.recv);
 	under_way = &rig;
+	MUST(rig_recv(&rig, 9));
+	posted = fake.last.wr_id;
 	notify = rig_cq(rig.recv)->store.notify;
 	rig_cq(rig.recv)->store.notify = notify_and_complete;
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
@@ -450,7 +454,7 @@ static void test_arm_at_rest(void)
 	rig_empty(rig.recv, 1);
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
 	CU_ASSERT_FALSE(rig_readable(fd));
-	/* armed, not yet looked at again */
+	/* armed, and not polled again yet */
 	rig_receive(&rig, 10);
 	CU_ASSERT_TRUE(rig_readable(fd));
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
@@ -475,24 +479,25 @@ static void test_arm_at_rest(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "wakeup 3.2: version, named attributes", test_version_and_attributes },
-	{ "wakeup 4.1: a descriptor of any EVD, the same each time, closed with it", test_fd },
-	{ "wakeup 4.1: concurrent first calls get one descriptor", test_fd_is_one },
-	{ "wakeup 9: no descriptors left: INSUFFICIENT_RESOURCES, polling goes on",
+	{ "version and named attributes of the extension", test_version_and_attributes },
+	{ "every EVD has one descriptor, which is closed with it", test_fd },
+	{ "concurrent first calls get one descriptor", test_fd_is_one },
+	{ "without free descriptors: INSUFFICIENT_RESOURCES, and polling still works",
 	  test_no_descriptors_left },
-	{ "wakeup 4.2: every check of arming, in order", test_arm_checks },
-	{ "wakeup 3.5: armed, it fires for each kind of news", test_arm_fires },
-	{ "wakeup 4.2: arming an armed CQ at rest costs no system call", test_arm_is_cheap },
-	{ "wakeup 4.2: a completion, a signal, an event around the arming of a CQ at rest",
+	{ "arming makes its checks in order", test_arm_checks },
+	{ "an armed EVD fires for each kind of event", test_arm_fires },
+	{ "arming an armed CQ at rest costs no system call", test_arm_is_cheap },
+	{ "a completion, a signal and an event around the arming of a CQ at rest are found",
 	  test_arm_at_rest },
-	{ "wakeup 3.5: an event that comes late is found", test_late_event },
-	{ "wakeup 4.2: solicited completions and all other events notify", test_solicited },
-	{ "W6: threshold 8: fires early at most 8 times, busy with 8", test_threshold },
-	{ "W12: overflow: fires, busy while events are left, then INVALID_STATE", test_overflow },
-	{ "wakeup 8: an arming survives a resize", test_arm_survives_resize },
+	{ "an event that comes late is found", test_late_event },
+	{ "solicited completions and all other events notify", test_solicited },
+	{ "threshold 8: fires early at most 8 times, busy with 8", test_threshold },
+	{ "an overflow fires; arming is busy while events are left, then INVALID_STATE",
+	  test_overflow },
+	{ "an arming survives a resize", test_arm_survives_resize },
 	{ "a resize below the threshold of an arming lowers the threshold",
 	  test_resize_below_threshold },
-	{ "wakeup 8: what is armed can be freed, and its descriptor goes with it",
+	{ "an armed object can be freed, and its descriptor is closed",
 	  test_free_of_what_is_armed },
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Waiting for memory, and arming many objects before one sleep. */
+/* Waiting for a change of memory, and arming many objects before one sleep. */
 #include <signal.h>
+#include "dapl/udapl/wait.h"
 #include "test/unit/ev_rig.h"
 #include "util/wait_word.h"
 
@@ -33,9 +34,10 @@ static void test_changed_before(void)
 	word = 0x100;
 	IS(DAT_WAIT_MEM(rig.ia, &word, ~0ull, 0, DAT_TIMEOUT_INFINITE), DAT_SUCCESS);
 	IS(DAT_WAIT_MEM(rig.ia, &word, ~0ull, 0, 0), DAT_SUCCESS);
-	IS(DAT_WAIT_MEM(rig.ia, &word, 0xff, 0, 0), DAT_TIMEOUT_EXPIRED); /* not those bits */
+	/* the changed bits are not in the mask */
+	IS(DAT_WAIT_MEM(rig.ia, &word, 0xff, 0, 0), DAT_TIMEOUT_EXPIRED);
 	MUST(rig_post_se(rig.recv, 1));
-	IS(DAT_WAIT_MEM(rig.recv, &word, ~0ull, 0, 0), DAT_SUCCESS); /* memory first */
+	IS(DAT_WAIT_MEM(rig.recv, &word, ~0ull, 0, 0), DAT_SUCCESS); /* memory is checked first */
 	rig_empty(rig.recv, 1);
 	rig_close(&rig);
 }
@@ -70,7 +72,9 @@ struct mem_waiter {
 static DAT_UINT64 payload;
 static _Thread_local struct mem_waiter *waiter;
 
-/* The ways to wait: whoever gets there has found its object, and nothing to return for. */
+/*
+ * These functions block. A thread that enters one has found its object and nothing to return for.
+ */
 static void inside(void)
 {
 	if (waiter)
@@ -79,8 +83,8 @@ static void inside(void)
 
 void __real_wait_word(const volatile uint64_t *, uint64_t, uint64_t, uint64_t);
 void __wrap_wait_word(const volatile uint64_t *, uint64_t, uint64_t, uint64_t);
-int __real_clock_nanosleep(clockid_t, int, const struct timespec *, struct timespec *);
-int __wrap_clock_nanosleep(clockid_t, int, const struct timespec *, struct timespec *);
+int __real_wait_break(struct wait *, uint64_t);
+int __wrap_wait_break(struct wait *, uint64_t);
 
 void __wrap_wait_word(const volatile uint64_t *addr, uint64_t mask, uint64_t seen, uint64_t time)
 {
@@ -88,11 +92,10 @@ void __wrap_wait_word(const volatile uint64_t *addr, uint64_t mask, uint64_t see
 	__real_wait_word(addr, mask, seen, time);
 }
 
-int __wrap_clock_nanosleep(clockid_t id, int flags, const struct timespec *time,
-			   struct timespec *left)
+int __wrap_wait_break(struct wait *wait, uint64_t nanoseconds)
 {
 	inside();
-	return __real_clock_nanosleep(id, flags, time, left);
+	return __real_wait_break(wait, nanoseconds);
 }
 
 static void *wait_run(void *arg)
@@ -109,7 +112,7 @@ static bool is_inside(void *arg)
 	return atomic_load(&((struct mem_waiter *)arg)->inside);
 }
 
-static void wait_start(struct mem_waiter *w, DAT_HANDLE handle)
+static void waiter_start(struct mem_waiter *w, DAT_HANDLE handle)
 {
 	__atomic_store_n(&word, 0x107, __ATOMIC_SEQ_CST);
 	*w = (struct mem_waiter){ .handle = handle };
@@ -117,7 +120,7 @@ static void wait_start(struct mem_waiter *w, DAT_HANDLE handle)
 	CU_ASSERT_TRUE(unit_wait_for(is_inside, w, UNIT_PATIENCE));
 }
 
-static DAT_RETURN wait_end(struct mem_waiter *w)
+static DAT_RETURN waiter_end(struct mem_waiter *w)
 {
 	CU_ASSERT_TRUE_FATAL(unit_join(w->thread));
 	return w->status;
@@ -134,14 +137,14 @@ static void test_changed_during(void)
 	cno = rig_cno(&rig);
 	for (round = 0; round < 20; round++) {
 		payload = 0;
-		wait_start(&w[0], rig.ia);
-		wait_start(&w[1], rig.recv);
-		wait_start(&w[2], cno);
+		waiter_start(&w[0], rig.ia);
+		waiter_start(&w[1], rig.recv);
+		waiter_start(&w[2], cno);
 		__atomic_store_n(&word, 0x207, __ATOMIC_SEQ_CST); /* not in the mask */
 		payload = 4711;
 		__atomic_store_n(&word, 0x208, __ATOMIC_RELEASE);
 		for (i = 0; i < COUNT(w); i++) {
-			IS(wait_end(&w[i]), DAT_SUCCESS);
+			IS(waiter_end(&w[i]), DAT_SUCCESS);
 			CU_ASSERT_EQUAL(w[i].seen, 4711);
 		}
 	}
@@ -159,27 +162,28 @@ static void test_event_meanwhile(void)
 	rig_connect(&rig);
 	cno = rig_cno(&rig);
 	MUST(rig_recv(&rig, 1));
-	wait_start(&w, rig.recv);
+	waiter_start(&w, rig.recv);
 	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
-	IS(wait_end(&w), DAT_EV_BUSY);
-	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_EV_BUSY); /* nothing was dequeued */
+	IS(waiter_end(&w), DAT_EV_BUSY);
+	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_EV_BUSY); /* the call took no event */
 	rig_empty(rig.recv, 1);
-	wait_start(&w, rig.recv);
+	waiter_start(&w, rig.recv);
 	MUST(DAT_EVD_SIGNAL(rig.recv));
-	IS(wait_end(&w), DAT_EV_BUSY);
-	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_TIMEOUT_EXPIRED); /* used up */
+	IS(waiter_end(&w), DAT_EV_BUSY);
+	/* the signal is used up */
+	IS(DAT_WAIT_MEM(rig.recv, &word, 0xff, 7, 0), DAT_TIMEOUT_EXPIRED);
 	MUST(dat_evd_modify_cno(rig.recv, cno));
-	wait_start(&w, cno);
+	waiter_start(&w, cno);
 	MUST(rig_post_se(rig.recv, 1));
-	IS(wait_end(&w), DAT_EV_BUSY);
+	IS(waiter_end(&w), DAT_EV_BUSY);
 	rig_empty(rig.recv, 1);
-	wait_start(&w, cno);
+	waiter_start(&w, cno);
 	MUST(DAT_CNO_SIGNAL(cno));
-	IS(wait_end(&w), DAT_EV_BUSY);
+	IS(waiter_end(&w), DAT_EV_BUSY);
 	IS(DAT_WAIT_MEM(cno, &word, 0xff, 7, 0), DAT_TIMEOUT_EXPIRED);
-	wait_start(&w, rig.recv);
+	waiter_start(&w, rig.recv);
 	MUST(dat_evd_set_unwaitable(rig.recv));
-	IS(wait_end(&w), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
+	IS(waiter_end(&w), E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
 	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
 	MUST(dat_cno_free(cno));
 	rig_close(&rig);
@@ -194,14 +198,14 @@ static void test_freed_meanwhile(void)
 
 	rig_open(&rig, NULL);
 	MUST(dat_evd_create(rig.ia, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd));
-	wait_start(&w, evd);
+	waiter_start(&w, evd);
 	IS(dat_evd_free(evd), DAT_SUCCESS);
-	IS(wait_end(&w), E(ABORT, NO_SUBTYPE));
+	IS(waiter_end(&w), E(ABORT, NO_SUBTYPE));
 	IS(DAT_WAIT_MEM(evd, &word, 0xff, 7, 0), BAD_HANDLE1);
 	cno = rig_cno(&rig);
-	wait_start(&w, cno);
+	waiter_start(&w, cno);
 	IS(dat_cno_free(cno), DAT_SUCCESS);
-	IS(wait_end(&w), E(ABORT, NO_SUBTYPE));
+	IS(waiter_end(&w), E(ABORT, NO_SUBTYPE));
 	IS(DAT_WAIT_MEM(cno, &word, 0xff, 7, 0), BAD_HANDLE1);
 	rig_close(&rig);
 }
@@ -224,7 +228,7 @@ static bool is_interrupted(void *arg)
 	return false;
 }
 
-/* Signals again and again until one meets a sleep; the word may be waited for at rest, without any. */
+/* Sends signals repeatedly, because one that arrives before the wait has no effect. */
 static void test_interrupted(void)
 {
 	struct sigaction action = { .sa_handler = on_signal }, old;
@@ -233,15 +237,9 @@ static void test_interrupted(void)
 
 	rig_open(&rig, NULL);
 	sigaction(SIGUSR1, &action, &old);
-	wait_start(&w, rig.ia);
-	if (wait_word_is_supported()) {
-		pthread_kill(w.thread, SIGUSR1);
-		__atomic_store_n(&word, 0, __ATOMIC_RELEASE);
-		IS(wait_end(&w), DAT_SUCCESS);
-	} else {
-		CU_ASSERT_TRUE(unit_wait_for(is_interrupted, &w, UNIT_PATIENCE));
-		IS(w.status, DAT_INTERRUPTED_CALL);
-	}
+	waiter_start(&w, rig.ia);
+	CU_ASSERT_TRUE(unit_wait_for(is_interrupted, &w, UNIT_PATIENCE));
+	IS(w.status, DAT_INTERRUPTED_CALL);
 	sigaction(SIGUSR1, &old, NULL);
 	rig_close(&rig);
 }
@@ -250,7 +248,7 @@ static void test_wait_word(void)
 {
 	uint64_t begin = clock_now();
 
-	/* Returns with and without a write, with and without the instructions. */
+	/* Returns with and without a write, with and without the CPU's wait instructions. */
 	word = 3;
 	wait_word(&word, ~0ull, 4, NSEC_PER_SEC);
 	wait_word(&word, ~0ull, 3, 100 * NSEC_PER_USEC);
@@ -287,7 +285,7 @@ static void test_trywait(void)
 	MUST(DAT_CNO_SIGNAL(cno));
 	IS(DAT_TRYWAIT(rig.ia, handles, 3, &busy), DAT_EV_BUSY);
 	CU_ASSERT_EQUAL(busy, 1);
-	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0); /* those after it are untouched */
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0); /* objects after the ready one are unchanged */
 	IS(DAT_TRYWAIT(rig.ia, handles, 3, &busy), DAT_EV_BUSY);
 	CU_ASSERT_EQUAL(busy, 2);
 	rig_empty(rig.recv, 1);
@@ -307,15 +305,15 @@ static void test_trywait(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "wakeup 6.2: every check", test_checks },
-	{ "W11: changed before the call", test_changed_before },
-	{ "W11: never: the timeout, not early", test_never },
-	{ "W11: changed during the call, what was written before it is seen", test_changed_during },
-	{ "W11: an event, a signal, an unwaitable EVD meanwhile", test_event_meanwhile },
-	{ "wakeup 6.2, 8: the EVD or CNO is freed meanwhile", test_freed_meanwhile },
-	{ "wakeup 6.2: a signal handler ends a sleep", test_interrupted },
-	{ "wakeup 6.2: the wait for one write is bounded", test_wait_word },
-	{ "wakeup 6.1: many objects before one sleep", test_trywait },
+	{ "every check", test_checks },
+	{ "memory that changed before the call ends it at once", test_changed_before },
+	{ "memory that does not change: the call ends at the timeout, not early", test_never },
+	{ "a change during the call ends it, and earlier writes are visible", test_changed_during },
+	{ "an event, a signal or an unwaitable EVD ends the call", test_event_meanwhile },
+	{ "a free of the EVD or CNO ends the call", test_freed_meanwhile },
+	{ "a signal handler ends a sleep", test_interrupted },
+	{ "the wait for one write is bounded", test_wait_word },
+	{ "many objects can be armed before one sleep", test_trywait },
 };
 
 UNIT_MAIN("ev_mem", tests)

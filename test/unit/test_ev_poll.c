@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The event extension on notification objects: asking many EVDs, the list of descriptors. */
+/* The event extension on notification objects: polling many EVDs, and the list of descriptors. */
 #include "test/unit/ev_rig.h"
 
 static void open_on(struct rig *rig, DAT_CNO_HANDLE *cno)
@@ -34,7 +34,7 @@ static void test_poll(void)
 		evds[i] = rig_evd_on(&rig, cno, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG);
 	IS(DAT_CNO_POLL(cno, MANY, found, &n), DAT_QUEUE_EMPTY);
 	CU_ASSERT_EQUAL(n, 0);
-	MUST(dat_evd_disable(evds[4])); /* no matter */
+	MUST(dat_evd_disable(evds[4])); /* a disabled EVD is polled all the same */
 	MUST(rig_post_se(evds[1], 1));
 	MUST(rig_post_se(evds[4], 1));
 	MUST(DAT_CNO_POLL(cno, MANY + 1, found, &n));
@@ -44,7 +44,7 @@ static void test_poll(void)
 	for (i = 0; i < MANY; i++)
 		if (i != 1 && i != 4)
 			MUST(rig_post_se(evds[i], 1));
-	/* From behind the last one, all round. */
+	/* Each poll starts behind the EVD that the last one returned. */
 	for (k = 0; k < 3; k++) {
 		MUST(DAT_CNO_POLL(cno, 2, found, &n));
 		CU_ASSERT_EQUAL(n, 2);
@@ -53,12 +53,12 @@ static void test_poll(void)
 	}
 	MUST(DAT_CNO_POLL(cno, MANY + 1, found, &n));
 	CU_ASSERT_EQUAL(n, MANY);
-	/* The one that is next goes. */
+	/* The EVD that is next in turn is freed. */
 	MUST(DAT_CNO_POLL(cno, 1, found, &n));
 	MUST(dat_evd_free(evds[0]));
 	MUST(DAT_CNO_POLL(cno, MANY, found, &n));
 	CU_ASSERT_EQUAL(n, MANY - 1);
-	/* Triggers are as they were. */
+	/* Triggers are unchanged. */
 	for (i = 1, k = 0; i < MANY; i++) {
 		rig_empty(evds[i], 1);
 		MUST(dat_evd_free(evds[i]));
@@ -83,7 +83,7 @@ static void test_poll_finds_completions(void)
 	rig_named(cno, rig.recv); /* its trigger is still there */
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.request);
 	MUST(DAT_CNO_POLL(cno, 2, found, &n));
-	CU_ASSERT_EQUAL(n, 2); /* an overflow is news */
+	CU_ASSERT_EQUAL(n, 2); /* an overflow is reported */
 	rig_take(rig.async);
 	rig_empty(rig.recv, 1);
 	close_on(&rig, cno);
@@ -137,7 +137,7 @@ static void test_pollfds(void)
 	MUST(rig_post_se(rig.recv, 1));
 	CU_ASSERT_TRUE(any_readable(fds, list.nfds));
 	rig_empty(rig.recv, 1);
-	/* Attached in the sleep: the old list wakes. */
+	/* Attached during the sleep: the old list of descriptors still wakes. */
 	MUST(DAT_CNO_ARM(cno, 0));
 	before = list.change_index;
 	MUST(dat_evd_modify_cno(rig.request, cno));
@@ -158,9 +158,11 @@ static void test_pollfds(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "wakeup 5.4: each once, from behind the last", test_poll },
-	{ "wakeup 5.4: completions, overflows; triggers unchanged", test_poll_finds_completions },
-	{ "W7: the list of descriptors, its index, attaching during a sleep", test_pollfds },
+	{ "a poll starts behind the last returned EVD", test_poll },
+	{ "a poll returns completions and overflows, and leaves triggers unchanged",
+	  test_poll_finds_completions },
+	{ "the list of descriptors is complete, also after an attach during a sleep",
+	  test_pollfds },
 };
 
 UNIT_MAIN("ev_poll", tests)

@@ -98,7 +98,7 @@ static void test_fair(void)
 			for (i = 0; i < EVDS; i++)
 				CU_ASSERT_EQUAL(seen[i], round / (EVDS / ASKED) + 1);
 	}
-	/* One that goes does not make another one wait. */
+	/* Removing an EVD does not skip the turn of another. */
 	MUST(DAT_PSET_DEL(set, evds[0]));
 	MUST(DAT_PSET_POLL(set, ASKED, found, &n));
 	CU_ASSERT_PTR_EQUAL(found[0], evds[1]);
@@ -130,7 +130,7 @@ static void test_finds(void)
 	MUST(DAT_PSET_POLL(set, 4, found, &n));
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_PTR_EQUAL(found[0], rig.recv);
-	rig_cq(rig.request)->failing = true; /* found by the poll itself */
+	rig_cq(rig.request)->failing = true; /* the poll itself finds the failure */
 	MUST(DAT_PSET_POLL(set, 4, found, &n));
 	CU_ASSERT_EQUAL(n, 2);
 	rig_empty(rig.recv, 1);
@@ -160,7 +160,10 @@ static void test_abrupt_close(void)
 	MUST(rig_post_se(rig.recv, 1));
 	MUST(dat_ia_close(rig.ia, DAT_CLOSE_ABRUPT_FLAG));
 	IS(DAT_PSET_FREE(set), BAD_HANDLE1);
-	/* Its own EVD is free again; the other set holds one that has nothing any more. */
+	/*
+	 * `other`, which was in the closed IA's set, can be freed; set2 still holds rig.recv, which
+	 * was freed with its IA and has no events.
+	 */
 	IS(DAT_PSET_POLL(set2, 4, found, &n), DAT_QUEUE_EMPTY);
 	MUST(DAT_PSET_DEL(set2, rig.recv));
 	MUST(DAT_PSET_FREE(set2));
@@ -217,12 +220,12 @@ static void test_change_while_polled(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "wakeup 6.3: every check; type, context, graceful close", test_checks },
-	{ "W9: freeing an EVD in a set, and a set with EVDs: EVD_IN_USE", test_in_use },
-	{ "W8: 64 EVDs, 4 at a time: each within 16 calls", test_fair },
-	{ "wakeup 6.3: completions and failures", test_finds },
-	{ "wakeup 6.3: abrupt close", test_abrupt_close },
-	{ "wakeup 6.3: members come and go while it is polled", test_change_while_polled },
+	{ "poll sets: each check, type, context, graceful close", test_checks },
+	{ "freeing an EVD in a set, and a set with EVDs: EVD_IN_USE", test_in_use },
+	{ "64 EVDs, 4 at a time: each within 16 calls", test_fair },
+	{ "a poll set returns completions and failures", test_finds },
+	{ "an abrupt close frees poll sets", test_abrupt_close },
+	{ "EVDs can be added and removed while a set is polled", test_change_while_polled },
 };
 
 UNIT_MAIN("ev_pset", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The event extension with real completions: no wake-up is lost between an arming and a sleep. */
+/* The event extension with real completions: no wake-up is lost between arming and blocking. */
 #include <string.h>
 #include "test/unit/ev_race.h"
 
@@ -51,7 +51,7 @@ static bool produce_send(struct race *race, unsigned round)
 	DAT_RETURN status = try_send(&pair->active, round, DAT_COMPLETION_SUPPRESS_FLAG);
 	DAT_EVENT event;
 
-	/* Suppressed ones give their room back when the queue is looked at. */
+	/* Suppressed requests are retired when the queue is polled. */
 	dat_evd_dequeue(pair->active.request, &event);
 	return status == DAT_SUCCESS;
 }
@@ -111,7 +111,7 @@ static void *take(void *arg)
 			uint64_t cookie =
 				events[i].event_data.dto_completion_event_data.user_cookie.as_64;
 
-			/* contiguous, and nobody else's */
+			/* contiguous, and taken by this thread only */
 			if (cookie != first + (uint64_t)i || cookie >= MESSAGES ||
 			    atomic_fetch_add(&all->seen[cookie], 1))
 				atomic_store(&all->failed, true);
@@ -164,8 +164,9 @@ static void test_batches(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "W1: arm and sleep, ping-pong with a producer on another processor", test_ping_pong },
-	{ "W10: batches in four threads: each event once, contiguous", test_batches },
+	{ "arming and blocking lose no wake-up of a producer on another processor",
+	  test_ping_pong },
+	{ "batches in four threads return each event once, and contiguous ones", test_batches },
 };
 
 UNIT_MAIN("ev_race", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The event extension on one EVD: signals, and how waits spend their time. */
+/* The event extension on one EVD: signals and the wait policy. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -15,7 +15,7 @@ static void test_signal_before_wait(void)
 	rig_open(&rig, NULL);
 	IS(DAT_EVD_SIGNAL(rig.pz), BAD_EVD);
 	MUST(DAT_EVD_SIGNAL(rig.request));
-	MUST(DAT_EVD_SIGNAL(rig.request)); /* as one */
+	MUST(DAT_EVD_SIGNAL(rig.request)); /* two signals count as one */
 	IS(dat_evd_wait(rig.request, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	IS(dat_evd_dequeue(rig.request, &event), DAT_QUEUE_EMPTY);
 	more = 77;
@@ -25,7 +25,7 @@ static void test_signal_before_wait(void)
 	MUST(DAT_EVD_SIGNAL(rig.request));
 	IS(evd_sleep_end(&sleeper), DAT_INTERRUPTED_CALL);
 	IS(dat_evd_wait(rig.request, 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	/* one that finds enough leaves it */
+	/* a wait that finds enough events leaves the signal */
 	MUST(rig_post_se(rig.recv, 1));
 	MUST(DAT_EVD_SIGNAL(rig.recv));
 	IS(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more), DAT_SUCCESS);
@@ -34,7 +34,10 @@ static void test_signal_before_wait(void)
 	rig_close(&rig);
 }
 
-/* Signalled before it has a descriptor: once the signal is taken, arming costs no system call. */
+/*
+ * Signalled before the EVD has a descriptor: after the signal is taken, arming makes no system
+ * call.
+ */
 static void test_signal_before_descriptor(void)
 {
 	struct dapl_evd *evd;
@@ -107,7 +110,7 @@ static void test_signal_storm(void)
 	CU_ASSERT_TRUE(interrupted > 0);
 	CU_ASSERT_TRUE(busy > 0);
 	CU_ASSERT_TRUE(named > 0);
-	/* one latch each, whatever the number was */
+	/* one wake-up each, however many signals there were */
 	MUST(DAT_EVD_SIGNAL(rig.recv));
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_EV_BUSY);
 	IS(DAT_EVD_ARM(rig.recv, 0, 1), DAT_SUCCESS);
@@ -159,7 +162,7 @@ static void test_policy(void)
 		IS(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more),
 		   DAT_INTERRUPTED_CALL);
 	}
-	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0); /* nobody slept */
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 0); /* no thread blocked */
 	MUST(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_BLOCK, 100));
 	IS(dat_evd_wait(rig.recv, 5000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
 	CU_ASSERT_EQUAL(rig_cq(rig.recv)->arms, 1);
@@ -187,7 +190,7 @@ static void test_looking_finds_completions(void)
 		IS(dat_evd_dequeue(rig.recv, &event), E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
 		IS(dat_evd_wait(rig.recv, 0, 1, &event, &more),
 		   E(INVALID_STATE, INVALID_STATE_EVD_WAITER));
-		lock_acquire(&((struct dapl_evd *)rig.recv)->lock); /* found by one look */
+		lock_acquire(&((struct dapl_evd *)rig.recv)->lock); /* found by one poll */
 		for (j = 0; j < sizes[i]; j++)
 			rig_complete(rig.recv, ids[j], DAT_DTO_SUCCESS, 1);
 		lock_release(&((struct dapl_evd *)rig.recv)->lock);
@@ -244,7 +247,6 @@ static void test_looking_ends(void)
 {
 	struct evd_sleeper s;
 	DAT_EVD_HANDLE spare;
-	DAT_EVENT event;
 	struct rig rig;
 
 	rig_open(&rig, NULL);
@@ -268,21 +270,22 @@ static void test_looking_ends(void)
 	looker_start(&s, rig.recv, 1);
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.recv);
 	IS(evd_sleep_end(&s), E0(INVALID_STATE));
-	MUST(dat_evd_dequeue(rig.async, &event));
+	rig_take(rig.async);
 	rig_close(&rig);
 }
 
 static const struct unit_test tests[] = {
-	{ "a signal before the descriptor costs later armings nothing",
+	{ "after a signal before the descriptor, arming makes no system call",
 	  test_signal_before_descriptor },
-	{ "W5: a signal before the wait interrupts it once", test_signal_before_wait },
-	{ "W4: a storm of signals from a handler during wait, arm and dequeue", test_signal_storm },
-	{ "design 7: wait policies", test_policy },
-	{ "design 7: a wait that looks takes what completes and counts the rest",
+	{ "a signal before the wait interrupts it once", test_signal_before_wait },
+	{ "many signals from a handler interrupt wait, arm and dequeue correctly",
+	  test_signal_storm },
+	{ "each wait policy polls or blocks as it says", test_policy },
+	{ "a wait that polls takes a completion and counts the others",
 	  test_looking_finds_completions },
-	{ "design 7: a wait that looks for several goes on until they are there",
+	{ "a wait that polls for several events polls until all are there",
 	  test_looking_for_several },
-	{ "design 7: all that ends a sleep ends a wait that looks", test_looking_ends },
+	{ "a wait that polls ends for every reason that ends a sleep", test_looking_ends },
 };
 
 UNIT_MAIN("ev_signal", tests)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* One EVD with completions, connection events and software events: no wake-up of any is lost. */
+/* One EVD with completions, connection events and software events: no wake-up is lost. */
 #include "test/unit/ev_race.h"
 #include "test/unit/ev_rig.h"
 
 static struct rig rig;
 
-/* The event of each round is of another kind; the receive it may complete was posted before. */
+/* Each round makes an event of another kind; the receive that it may complete was posted before. */
 static bool produce(struct race *race, unsigned round)
 {
 	DAT_EVENT ended = { .event_number = DAT_CONNECTION_EVENT_TIMED_OUT };
@@ -92,8 +92,8 @@ static void test_cno(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "W2: completions, connection and software events on one EVD", test_evd },
-	{ "W2: the same through its CNO", test_cno },
+	{ "completions, connection and software events wake through one EVD", test_evd },
+	{ "completions, connection and software events wake through a CNO", test_cno },
 };
 
 UNIT_MAIN("ev_streams", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The event dispatcher: its calls, the order of its events, and what happens when it is full. */
+/* Event dispatchers: their calls, the order of events, and overflow. */
 #include "test/unit/rig.h"
 
 static uintptr_t pointer(const DAT_EVENT *event)
@@ -96,7 +96,7 @@ static void test_free_in_use(void)
 	IS(dat_evd_free(rig.conn), E(INVALID_STATE, INVALID_STATE_EVD_IN_USE));
 	IS(dat_evd_free(rig.ia), E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST));
 	spare = rig_evd(&rig, 4, DAT_EVD_DTO_FLAG);
-	fake.refuse = E0(CONN_QUAL_IN_USE); /* the device keeps the CQ */
+	fake.refuse = E0(CONN_QUAL_IN_USE); /* the device refuses to destroy the CQ */
 	IS(dat_evd_free(spare), E0(INTERNAL_ERROR));
 	MUST(dat_evd_free(spare));
 	rig_close(&rig);
@@ -117,7 +117,7 @@ static void test_post_se_checks(void)
 	for (i = 0; i < RIG_QLEN; i++)
 		MUST(rig_post_se(rig.recv, (uintptr_t)i));
 	IS(rig_post_se(rig.recv, 99), E0(QUEUE_FULL));
-	/* the caller knows: no async event */
+	/* the caller gets the error, so there is no async event */
 	IS(dat_evd_dequeue(rig.async, &event), DAT_QUEUE_EMPTY);
 	for (i = 0; i < RIG_QLEN; i++) {
 		event = rig_take(rig.recv);
@@ -235,6 +235,61 @@ static void test_no_completion_is_lost_behind_a_small_queue(void)
 	rig_close(&rig);
 }
 
+/* ---- polling for CM events ---- */
+
+#define EMPTY_POLLS 4096u
+
+static DAT_EVD_HANDLE polled;
+static unsigned cm_polls;
+
+static bool cm_event_comes(void)
+{
+	return rig_post_se(polled, 7) == DAT_SUCCESS;
+}
+
+static bool cm_is_silent(void)
+{
+	cm_polls++;
+	return false;
+}
+
+/* Returns how often so many empty dequeues read the CM. */
+static unsigned cm_polls_of(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+	unsigned i;
+
+	cm_polls = 0;
+	for (i = 0; i < EMPTY_POLLS; i++)
+		IS(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+	return cm_polls;
+}
+
+static void test_polls_for_connections_read_the_cm(void)
+{
+	DAT_EVD_HANDLE software;
+	DAT_EVENT event;
+	unsigned reads;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	polled = rig_evd(&rig, 4, DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG);
+	software = rig_evd(&rig, 4, DAT_EVD_SOFTWARE_FLAG);
+	fake.cm_poll = cm_event_comes;
+	event = rig_take(polled);
+	CU_ASSERT_EQUAL(pointer(&event), 7);
+	fake.cm_poll = cm_is_silent;
+	reads = cm_polls_of(polled);
+	CU_ASSERT_TRUE(reads > 0);
+	CU_ASSERT_TRUE(reads <= EMPTY_POLLS / 100);
+	CU_ASSERT_EQUAL(cm_polls_of(software), 0);
+	CU_ASSERT_EQUAL(cm_polls_of(rig.recv), 0);
+	fake.cm_poll = NULL;
+	MUST(dat_evd_free(software));
+	MUST(dat_evd_free(polled));
+	rig_close(&rig);
+}
+
 static void test_overflow_is_reported_once_an_episode(void)
 {
 	DAT_EVENT event = { .event_number = DAT_CONNECTION_REQUEST_EVENT };
@@ -251,7 +306,7 @@ static void test_overflow_is_reported_once_an_episode(void)
 	CU_ASSERT_PTR_EQUAL(event.event_data.asynch_error_event_data.dat_handle, cr);
 	CU_ASSERT_EQUAL(event.event_data.asynch_error_event_data.reason, DAT_EVD_OVERFLOW_ERROR);
 	IS(dat_evd_dequeue(rig.async, &event), DAT_QUEUE_EMPTY);
-	/* room ends the episode */
+	/* the overflow ends when there is room */
 	event = rig_take(cr);
 	CU_ASSERT_TRUE(evd_post_or_overflow(cr, &event));
 	CU_ASSERT_FALSE(evd_post_or_overflow(cr, &event));
@@ -292,7 +347,7 @@ static void test_broken_cq(void)
 	rig_receive(&rig, 1);
 	MUST(rig_post_se(rig.recv, 2));
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.recv);
-	/* what is in the queue can still be taken */
+	/* queued events can still be taken */
 	event = rig_take(rig.recv);
 	CU_ASSERT_EQUAL(rig_cookie(&event), 1);
 	MUST(rig_post_se(rig.recv, 3));
@@ -323,26 +378,26 @@ static void test_poll_error(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "evd 5.1: create, every check", test_create_checks },
-	{ "evd 5.1: every combination of flags, a CQ only where completions come",
+	{ "create: every check", test_create_checks },
+	{ "every combination of flags works, with a CQ only for completions",
 	  test_every_combination_of_flags },
-	{ "evd 5.2: query", test_query },
-	{ "evd 5.7: free while in use, and when the device keeps the CQ", test_free_in_use },
-	{ "evd 6.3: post_se, every check, QUEUE_FULL to the caller alone", test_post_se_checks },
-	{ "evd 6.3: post_se carries the extension area", test_post_se_carries_extension_area },
-	{ "evd 6.2: dequeue checks; an empty queue has no class", test_dequeue_checks },
-	{ "evd 4: completions and software events keep their order",
+	{ "query", test_query },
+	{ "an EVD in use, or whose CQ the device keeps, is not freed", test_free_in_use },
+	{ "post_se: every check; QUEUE_FULL makes no async event", test_post_se_checks },
+	{ "post_se carries the extension area", test_post_se_carries_extension_area },
+	{ "dequeue checks; an empty queue has no class", test_dequeue_checks },
+	{ "completions and software events keep their order",
 	  test_completions_before_a_software_event_stay_before_it },
-	{ "evd 4: a full CQ leaves qlen places for software events",
+	{ "a full CQ leaves qlen places for software events",
 	  test_a_full_cq_leaves_room_for_software_events },
-	{ "evd 13.5: 64 completions through a queue of 4, in order, nmore right",
+	{ "64 completions pass a queue of 4 in order, and nmore is right",
 	  test_no_completion_is_lost_behind_a_small_queue },
-	{ "evd 10: overflow is reported once an episode",
-	  test_overflow_is_reported_once_an_episode },
-	{ "evd 13.12: the async EVD survives its own overflow",
-	  test_async_evd_survives_its_overflow },
-	{ "evd 10: a CQ that overflowed", test_broken_cq },
-	{ "evd 6.2: a CQ that cannot be polled", test_poll_error },
+	{ "empty dequeues read the CM now and then, where only it has events",
+	  test_polls_for_connections_read_the_cm },
+	{ "overflow is reported once an episode", test_overflow_is_reported_once_an_episode },
+	{ "the async EVD survives its own overflow", test_async_evd_survives_its_overflow },
+	{ "a CQ that overflowed is reported", test_broken_cq },
+	{ "a CQ that cannot be polled is reported", test_poll_error },
 };
 
 UNIT_MAIN("evd", tests)

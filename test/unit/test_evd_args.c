@@ -60,7 +60,7 @@ static void test_create(void)
 	things_close();
 }
 
-/* ---- dat_evd_wait, with an event there ---- */
+/* ---- dat_evd_wait, with an event queued ---- */
 
 struct wait_args {
 	DAT_EVD_HANDLE evd;
@@ -111,7 +111,7 @@ static void test_wait(void)
 {
 	things_open();
 	spoil_run(&wait_for_event);
-	/* the state comes after the arguments */
+	/* the state is checked after the arguments */
 	OK(dat_evd_set_unwaitable(things.software));
 	IS(dat_evd_wait(things.software, 0, 0, &things_out.event, &things_out.count),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
@@ -162,9 +162,9 @@ static void test_small_ones(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "evd 5.1: create, each row and pair of rows", test_create },
-	{ "evd 6.1: wait, each row and pair of rows", test_wait },
-	{ "evd 5.6, 6.2, 6.3; cno 8.2: the others", test_small_ones },
+	{ "create: each check, alone and with each later one", test_create },
+	{ "wait: each check, alone and with each later one", test_wait },
+	{ "dequeue, post_se and the other calls: each check", test_small_ones },
 };
 
 UNIT_MAIN("evd_args", tests)

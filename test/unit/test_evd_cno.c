@@ -29,7 +29,7 @@ static void test_checks(void)
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->watched);
 	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
 	CU_ASSERT_FALSE(rig_cq(rig.recv)->watched);
-	MUST(dat_cno_free(cno)); /* nothing of it stayed */
+	MUST(dat_cno_free(cno)); /* the failed attach left nothing behind */
 	cno = rig_cno(&rig);
 	evd = rig_evd_on(&rig, cno, DAT_EVD_DTO_FLAG);
 	MUST(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
@@ -62,7 +62,7 @@ static void test_attach_and_enable_tell_of_pending_events(void)
 	MUST(rig_post_se(evd, 1));
 	MUST(dat_evd_modify_cno(evd, cno));
 	rig_named(cno, evd);
-	MUST(dat_evd_modify_cno(evd, cno)); /* no effect but the look */
+	MUST(dat_evd_modify_cno(evd, cno)); /* has no effect but a poll */
 	MUST(dat_evd_modify_cno(evd, second));
 	rig_named(cno, NULL);
 	rig_named(second, evd);
@@ -111,7 +111,7 @@ static void test_completions_trigger_and_rearm(void)
 	CU_ASSERT_FALSE(rig_cq(rig.recv)->armed);
 	rig_named(cno, rig.recv);
 	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed); /* re-armed before the trigger */
-	/* what was taken before the look makes no trigger */
+	/* a completion that was taken before the poll does not trigger */
 	rig_take(rig.recv);
 	rig_receive(&rig, 2);
 	rig_take(rig.recv);
@@ -169,7 +169,7 @@ static void test_solicited_triggers_by_the_flag_of_the_send(void)
 	close_on_cno(&rig, cno);
 }
 
-/* ---- a waiter is the delivery ---- */
+/* ---- a waiter takes the event: no trigger ---- */
 
 struct evd_waiter {
 	pthread_t thread;
@@ -193,7 +193,7 @@ static bool is_asleep(void *handle)
 	bool asleep;
 
 	lock_acquire(&evd->lock);
-	asleep = evd->state & EVD_WAITED && !evd->may_return;
+	asleep = evd->state & EVD_WAITED && !(evd->notes & EVD_MAY_RETURN);
 	lock_release(&evd->lock);
 	return asleep;
 }
@@ -213,16 +213,17 @@ static void test_waiter_is_the_delivery(void)
 
 	open_on_cno(&rig, &cno, DAT_COMPLETION_DEFAULT_FLAG);
 	evd_wait_start(&w, rig.recv, 1);
-	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL)); /* legal, and no matter to it */
+	/* legal, and without effect on the waiter */
+	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
 	MUST(dat_evd_modify_cno(rig.recv, cno));
 	CU_ASSERT_TRUE(is_asleep(rig.recv));
 	rig_receive(&rig, 7);
-	fake_fire(rig_cq(rig.recv)); /* whichever thread reads the channel */
+	fake_fire(rig_cq(rig.recv)); /* in any thread that reads the channel */
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, DAT_SUCCESS);
 	CU_ASSERT_EQUAL(rig_cookie(&w.event), 7);
 	rig_named(cno, NULL);
-	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed); /* and the CNO's turn again */
+	CU_ASSERT_TRUE(rig_cq(rig.recv)->armed); /* completions trigger the CNO again */
 	rig_receive(&rig, 8);
 	rig_named(cno, rig.recv);
 	rig_take(rig.recv);
@@ -247,9 +248,9 @@ static void test_waiter_of_more_leaves_what_it_was_told_of(void)
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, DAT_SUCCESS);
 	CU_ASSERT_EQUAL(w.more, 2);
-	rig_named(cno, NULL); /* nmore said it */
+	rig_named(cno, NULL); /* the waiter's nmore has reported it */
 	evd_wait_start(&w, evd, 4);
-	MUST(dat_evd_set_unwaitable(evd)); /* this one is told nothing of the two */
+	MUST(dat_evd_set_unwaitable(evd)); /* the waiter takes none of the two events */
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	IS(w.status, E(INVALID_STATE, INVALID_STATE_EVD_UNWAITABLE));
 	rig_named(cno, evd);
@@ -289,18 +290,18 @@ static void test_threshold_moderates_the_device(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "evd 5.3, 5.4: checks, query, idempotence", test_checks },
-	{ "evd 5.3, 5.4: attach and enable tell of pending events; detach unsays",
+	{ "checks, query, idempotence", test_checks },
+	{ "attach and enable trigger for pending events; detach withdraws the trigger",
 	  test_attach_and_enable_tell_of_pending_events },
-	{ "cno 8.1: event, re-arm, trigger", test_completions_trigger_and_rearm },
-	{ "evd 7.3: class U triggers by the flag of the post",
+	{ "event, re-arm, trigger", test_completions_trigger_and_rearm },
+	{ "UNSIGNALLED requests trigger by the flag of the post",
 	  test_unsignalled_triggers_by_the_flag_of_the_post },
-	{ "evd 7.3: class S triggers by the sender's flag",
+	{ "SOLICITED_WAIT receives trigger by the sender's flag",
 	  test_solicited_triggers_by_the_flag_of_the_send },
-	{ "evd 6.1: a waiter is the delivery, with a CNO, too", test_waiter_is_the_delivery },
-	{ "evd 6.1: leaving a wait triggers for what nmore did not tell",
+	{ "an event that a waiter takes does not trigger the CNO", test_waiter_is_the_delivery },
+	{ "the end of a wait triggers for events that nmore did not count",
 	  test_waiter_of_more_leaves_what_it_was_told_of },
-	{ "evd 6.1: a threshold is told to the device", test_threshold_moderates_the_device },
+	{ "a threshold is passed to the device", test_threshold_moderates_the_device },
 };
 
 UNIT_MAIN("evd_cno", tests)

@@ -5,7 +5,7 @@
 #define UNSIGNALLED DAT_COMPLETION_UNSIGNALLED_FLAG
 #define PLAIN	    DAT_COMPLETION_DEFAULT_FLAG
 
-/* An EP with both queues on one EVD, its requests UNSIGNALLED, as a shipped MPI makes each of its own. */
+/* An EP with both queues on one EVD and UNSIGNALLED requests, as a shipped MPI creates it. */
 static struct rig rig;
 static DAT_EVD_HANDLE both;
 
@@ -48,7 +48,10 @@ static void setup_connected(void)
 	rig_connect(&rig);
 }
 
-/* The device completes a request that notifies nobody, or a receive, which notifies. */
+/*
+ * complete_silent completes a request that makes no notification, complete_recv a receive that
+ * makes one.
+ */
 static void complete_silent(uint64_t cookie)
 {
 	MUST(rig_send(&rig, cookie, UNSIGNALLED));
@@ -69,7 +72,7 @@ static DAT_EVD_STATE configuration(void)
 	return param.evd_state & DAT_EVD_STATE_CONFIG_THRESHOLD;
 }
 
-/* ---- a waiting thread ---- */
+/* ---- a waiter ---- */
 
 struct waiter {
 	pthread_t thread;
@@ -88,7 +91,7 @@ static void *wait_run(void *arg)
 	return NULL;
 }
 
-/* It sleeps, and all that came so far has been looked at. */
+/* True if the waiter blocks and has drained all earlier completions. */
 static bool is_asleep(void *arg)
 {
 	struct dapl_evd *evd = both;
@@ -96,7 +99,8 @@ static bool is_asleep(void *arg)
 
 	(void)arg;
 	lock_acquire(&evd->lock);
-	asleep = evd->state & EVD_WAITED && evd->arming & EVD_ARMED && !evd->may_return;
+	asleep = evd->state & EVD_WAITED && evd->arming & EVD_ARMED &&
+		 !(evd->notes & EVD_MAY_RETURN);
 	lock_release(&evd->lock);
 	return asleep;
 }
@@ -127,7 +131,7 @@ static void wait_end(struct waiter *w, uint64_t cookie, DAT_COUNT more)
 	CU_ASSERT_EQUAL(w->more, more);
 }
 
-/* The waiter takes what completes without notification into the queue, and sleeps on. */
+/* The waiter drains a completion that does not notify, and blocks again. */
 static void silent_passes(struct waiter *w, uint64_t cookie)
 {
 	complete_silent(cookie);
@@ -148,7 +152,7 @@ static void test_wait(void)
 	teardown();
 }
 
-/* A request without the flag notifies, and so does one that fails. */
+/* A request without the flag notifies, and so does a failed one. */
 static void test_wait_for_a_request(void)
 {
 	struct waiter w;
@@ -180,7 +184,10 @@ static void test_threshold(void)
 	teardown();
 }
 
-/* Thresholds end with the last stream that is not UNSIGNALLED, and come back with the next. */
+/*
+ * Thresholds are refused once the last stream that is not UNSIGNALLED has gone, and allowed again
+ * with the next.
+ */
 static void test_threshold_needs_another_stream(void)
 {
 	DAT_EP_HANDLE other;
@@ -269,13 +276,14 @@ static void test_modify(void)
 
 static const struct unit_test tests[] = {
 	{ "a wait sleeps through an UNSIGNALLED completion, and ends with another", test_wait },
-	{ "a request without the flag ends it, and so does a failure", test_wait_for_a_request },
+	{ "a request without the flag ends a wait, and so does a failure",
+	  test_wait_for_a_request },
 	{ "UNSIGNALLED completions count for a threshold", test_threshold },
 	{ "a threshold needs one stream that is not UNSIGNALLED",
 	  test_threshold_needs_another_stream },
 	{ "a CNO is triggered by the completions that notify", test_cno },
-	{ "endpoints of all mixtures share an EVD", test_creation },
-	{ "an endpoint's requests become UNSIGNALLED beside its receives", test_modify },
+	{ "endpoints with all mixtures of flags share an EVD", test_creation },
+	{ "an endpoint's requests can become UNSIGNALLED beside its receives", test_modify },
 };
 
 UNIT_MAIN("evd_mixed", tests)

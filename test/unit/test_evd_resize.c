@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Longer and shorter queues: nothing is lost, the order stays, a failure changes nothing. */
+/* Longer and shorter queues: no event is lost, their order stays, and a failure changes nothing. */
 #include "test/unit/rig.h"
 
 static DAT_COUNT qlen_of(DAT_EVD_HANDLE evd)
@@ -33,7 +33,7 @@ static void test_order_stays(void)
 	uint64_t i;
 
 	rig_open(&rig, &attr);
-	/* the head is not at the start of the ring, and the CQ holds the youngest */
+	/* the head is not at the start of the ring, and the latest completion is still in the CQ */
 	MUST(rig_post_se(rig.recv, 90));
 	MUST(rig_post_se(rig.recv, 91));
 	rig_take(rig.recv);
@@ -97,7 +97,7 @@ static void test_device_that_refuses(void)
 	fake.refuse = E0(INTERNAL_ERROR);
 	IS(dat_evd_resize(rig.request, entries + 1), E(INSUFFICIENT_RESOURCES, RESOURCE_TEVD));
 	CU_ASSERT_EQUAL(qlen_of(rig.request), RIG_QLEN);
-	/* long enough as it is: the device is not asked */
+	/* the queue is long enough, so the device is not called */
 	fake.refuse = E0(INTERNAL_ERROR);
 	MUST(dat_evd_resize(rig.request, entries));
 	fake.refuse = DAT_SUCCESS;
@@ -119,7 +119,7 @@ static bool is_asleep(void *handle)
 	bool asleep;
 
 	lock_acquire(&evd->lock);
-	asleep = evd->state & EVD_WAITED && !evd->may_return;
+	asleep = evd->state & EVD_WAITED && !(evd->notes & EVD_MAY_RETURN);
 	lock_release(&evd->lock);
 	return asleep;
 }
@@ -143,11 +143,13 @@ static void test_states(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "evd 5.6: checks of handle and length", test_checks },
-	{ "evd 5.6: no event lost, order kept, CQ content counted", test_order_stays },
-	{ "evd 5.6: the length is what fits", test_length_is_what_fits },
-	{ "evd 5.6: a device that cannot; one that need not", test_device_that_refuses },
-	{ "evd 5.6: waiter, ERROR, async EVD", test_states },
+	{ "checks of handle and length", test_checks },
+	{ "a resize loses no event, keeps the order, and counts the CQ's completions",
+	  test_order_stays },
+	{ "the queue holds exactly as many events as its length", test_length_is_what_fits },
+	{ "a device that refuses changes nothing; one that need not resize is not called",
+	  test_device_that_refuses },
+	{ "waiter, ERROR, async EVD", test_states },
 };
 
 UNIT_MAIN("evd_resize", tests)

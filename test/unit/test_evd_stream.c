@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Sharing an EVD: which completion flags agree, and what the query says of it. */
+/* Streams that share an EVD: which completion flags agree, and what a query reports. */
 #include "test/unit/rig.h"
 
 #define T DAT_COMPLETION_EVD_THRESHOLD_FLAG
@@ -122,7 +122,7 @@ static void test_configuration_lasts_as_long_as_its_streams(void)
 	CU_ASSERT_EQUAL(configuration(evd), DAT_EVD_STATE_CONFIG_NOTIFY);
 	evd_detach(evd, EVD_STREAM_RECV, U);
 	CU_ASSERT_EQUAL(configuration(evd), DAT_EVD_STATE_CONFIG_THRESHOLD);
-	/* an UNSIGNALLED stream that left no longer stands in the way of an SRQ's */
+	/* an UNSIGNALLED stream that has gone does not prevent an SRQ's stream */
 	CU_ASSERT_TRUE(evd_attach(evd, EVD_STREAM_SRQ_RECV, T));
 	CU_ASSERT_FALSE(evd_attach(evd, EVD_STREAM_RECV, U));
 	evd_detach(evd, EVD_STREAM_SRQ_RECV, T);
@@ -142,7 +142,7 @@ static void test_creation_of_endpoints(void)
 	IS(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, &other, &ep),
 	   E(INVALID_PARAMETER, INVALID_ARG6));
 	CU_ASSERT_PTR_NULL(ep);
-	/* nothing of the refused one is left */
+	/* the refused stream left nothing behind */
 	MUST(dat_ep_free(rig.ep));
 	MUST(dat_evd_free(rig.recv));
 	rig.recv = rig_evd(&rig, RIG_QLEN, DAT_EVD_DTO_FLAG);
@@ -159,12 +159,12 @@ static void test_no_evd_agrees_with_all(void)
 
 static const struct unit_test tests[] = {
 	{ "R32 to R36, F1 to F4: every pair of streams", test_pairs },
-	{ "evd 7.2: a software EVD takes no solicited stream",
+	{ "a software EVD takes no solicited stream",
 	  test_a_software_evd_takes_no_solicited_stream },
-	{ "evd 7.2: the configuration lasts as long as its streams",
+	{ "the agreed flags last as long as their streams",
 	  test_configuration_lasts_as_long_as_its_streams },
 	{ "R37: a refused endpoint changes no agreement", test_creation_of_endpoints },
-	{ "evd 7.2: no EVD, no disagreement", test_no_evd_agrees_with_all },
+	{ "streams without an EVD always agree", test_no_evd_agrees_with_all },
 };
 
 UNIT_MAIN("evd_stream", tests)

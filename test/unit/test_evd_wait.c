@@ -3,7 +3,7 @@
 #include <signal.h>
 #include "test/unit/rig.h"
 
-#define SHORT 20000u /* microseconds: a wait that is to run out */
+#define SHORT 20000u /* in microseconds; a wait that runs out */
 
 static void test_checks(void)
 {
@@ -109,7 +109,7 @@ static bool is_asleep(void *evd_handle)
 	bool asleep;
 
 	lock_acquire(&evd->lock);
-	asleep = evd->state & EVD_WAITED && !evd->may_return;
+	asleep = evd->state & EVD_WAITED && !(evd->notes & EVD_MAY_RETURN);
 	lock_release(&evd->lock);
 	return asleep;
 }
@@ -172,8 +172,8 @@ static void test_completion_wakes(void)
 }
 
 /*
- * A wait that is to run out, but not before something happened in it: false when it was over by
- * then. A busy machine needs a longer one.
+ * Runs a wait that has to time out after an event within it. If the event came after the timeout,
+ * `run` returns false and is repeated with a longer one, for busy machines.
  */
 static void run_out(bool (*run)(DAT_TIMEOUT timeout))
 {
@@ -281,14 +281,13 @@ static void test_abrupt_close_aborts(void)
 static void test_broken_cq_wakes(void)
 {
 	struct waiter w;
-	DAT_EVENT event;
 	struct rig rig;
 
 	rig_open(&rig, NULL);
 	wait_start(&w, rig.request, DAT_TIMEOUT_INFINITE, 1);
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_CQ_ERROR, rig.request);
 	IS(wait_end(&w), E0(INVALID_STATE));
-	MUST(dat_evd_dequeue(rig.async, &event));
+	rig_take(rig.async);
 	rig_close(&rig);
 }
 
@@ -309,7 +308,7 @@ static void signal_test(int flags)
 	rig_open(&rig, NULL);
 	MUST(rig_post_se(rig.recv, 1));
 	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 2);
-	/* The thread may be just before its sleep: again until it has been woken. */
+	/* The thread may not block yet, so the signal is sent until the wait has ended. */
 	while (is_asleep(rig.recv))
 		sent |= pthread_kill(w.thread, SIGUSR1);
 	CU_ASSERT_EQUAL(sent, 0);
@@ -327,8 +326,8 @@ static void test_signal(void)
 }
 
 /*
- * A thread that is cancelled inside ppoll never comes back to ThreadSanitizer's wrapper of it,
- * which then sees none of the atomics of the clean-up.
+ * A thread cancelled inside ppoll does not return through ThreadSanitizer's wrapper, which then
+ * misses the atomics of the cleanup handlers.
  */
 const char *__tsan_default_suppressions(void);
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void)
@@ -361,13 +360,13 @@ static void test_cancel(void)
 	CU_ASSERT_EQUAL(pthread_cancel(w.thread), 0);
 	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
 	CU_ASSERT_EQUAL(w.took, 0); /* the wait did not return */
-	/* the wait right is free, and so is the lock */
+	/* another thread can wait, and the lock is free */
 	MUST(rig_post_se(rig.recv, 1));
 	MUST(dat_evd_wait(rig.recv, 0, 1, &event, &more));
 	rig_close(&rig);
 }
 
-/* ---- classes ---- */
+/* ---- classes of completions ---- */
 
 static void open_class(struct rig *rig, DAT_COMPLETION_FLAGS recv, DAT_COMPLETION_FLAGS request)
 {
@@ -417,14 +416,14 @@ static bool unsignalled_does_not_wake(DAT_TIMEOUT timeout)
 		rig_close(&rig);
 		return false;
 	}
-	/* it counts, but only the deadline ends the wait */
+	/* the event counts, but only the deadline ends the wait */
 	IS(w.status, DAT_SUCCESS);
 	CU_ASSERT_TRUE(w.took >= timeout * NSEC_PER_USEC);
 	CU_ASSERT_EQUAL(rig_cookie(&w.event), 1);
 	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 1);
 	rig_complete(rig.recv, loud, DAT_DTO_SUCCESS, 0);
 	IS(wait_end(&w), DAT_SUCCESS);
-	/* on entry any event counts, silent or not */
+	/* at the start of a wait any event counts */
 	MUST(dat_ep_post_recv(rig.ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 3 }, flag));
 	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
 	MUST(dat_evd_wait(rig.recv, DAT_TIMEOUT_INFINITE, 1, &event, &w.more));
@@ -481,27 +480,26 @@ static void test_arming_fails(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "evd 6.1 checks 1 to 6", test_checks },
-	{ "evd 6.1 threshold: entry returns at once when pending >= threshold",
-	  test_threshold_on_entry },
-	{ "evd 6.1 timeout 0: neither arms nor sleeps", test_timeout_0_touches_no_device },
-	{ "evd 13.4: 500 us block 500 us", test_timeout_is_not_rounded_down },
-	{ "evd 6.1 check 7: a software event wakes; one waiter alone", test_software_event_wakes },
-	{ "evd 6.1: a completion wakes", test_completion_wakes },
-	{ "evd 13.1: a wake below the threshold goes on to the same deadline",
+	{ "to 6", test_checks },
+	{ "threshold: a wait returns at once when pending >= threshold", test_threshold_on_entry },
+	{ "a wait with enough events neither arms nor blocks", test_timeout_0_touches_no_device },
+	{ "a timeout of 500 us lasts 500 us", test_timeout_is_not_rounded_down },
+	{ "a software event wakes the waiter; a second waiter is refused",
+	  test_software_event_wakes },
+	{ "a completion wakes the waiter", test_completion_wakes },
+	{ "a wait that is woken below its threshold keeps its deadline",
 	  test_wake_below_threshold_keeps_the_deadline },
-	{ "evd 6.1 threshold: completions one by one", test_threshold_of_completions },
-	{ "evd 13.2, 5.5: set_unwaitable wakes, with a CQ and without", test_set_unwaitable_wakes },
-	{ "evd 5.7: free ends a wait with ABORT", test_free_aborts },
-	{ "evd 13.9: abrupt close ends waits with ABORT", test_abrupt_close_aborts },
-	{ "evd 10: a CQ that breaks wakes", test_broken_cq_wakes },
-	{ "evd 13.3: a signal ends a wait, SA_RESTART or not", test_signal },
-	{ "C19: a thread cancelled while asleep leaves nothing behind", test_cancel },
-	{ "evd 6.1 check 8: threshold above 1 needs a threshold EVD",
-	  test_threshold_above_1_needs_its_class },
-	{ "evd 7.3: class U wakes by the flag of the post", test_unsignalled_does_not_wake },
-	{ "evd 7.3: class S wakes by the sender's flag", test_solicited },
-	{ "evd 6.1: a CQ that cannot be armed", test_arming_fails },
+	{ "threshold: completions that come one by one wake once", test_threshold_of_completions },
+	{ "set_unwaitable wakes the waiter, with a CQ and without", test_set_unwaitable_wakes },
+	{ "free ends a wait with ABORT", test_free_aborts },
+	{ "abrupt close ends waits with ABORT", test_abrupt_close_aborts },
+	{ "a CQ that breaks wakes the waiter", test_broken_cq_wakes },
+	{ "a signal ends a wait, SA_RESTART or not", test_signal },
+	{ "a thread that is cancelled while it blocks leaves nothing behind", test_cancel },
+	{ "threshold above 1 needs a threshold EVD", test_threshold_above_1_needs_its_class },
+	{ "UNSIGNALLED requests wake by the flag of the post", test_unsignalled_does_not_wake },
+	{ "SOLICITED_WAIT receives wake by the sender's flag", test_solicited },
+	{ "a wait on a CQ that cannot be armed fails", test_arming_fails },
 };
 
 UNIT_MAIN("evd_wait", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Extension operations: which there are, every check of the posts, and the events they become. */
+/* Extension operations: which exist, the checks of the posts, and the resulting events. */
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
 
@@ -126,7 +126,7 @@ static void test_states(void)
 	rig_take(rig.conn);
 	fake.upcalls.conn(rig.ep, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
 	rig_take(rig.conn);
-	/* to be flushed */
+	/* this one will be flushed */
 	MUST(ADD(rig.ep, &local, &remote, 0));
 	rig_close(&rig);
 }
@@ -164,7 +164,10 @@ static void test_at_the_device(void)
 	CU_ASSERT_EQUAL(fake.last.segments[0].segment_length, 8);
 	CU_ASSERT_EQUAL(fake.last.operand, 5);
 	CU_ASSERT_EQUAL(fake.last.remote->virtual_address, 0x5000);
-	/* the peer does not notice: nothing to solicit, and the result comes back: nothing inline */
+	/*
+	 * the peer gets no message, so SOLICITED has no meaning; the result is read, so INLINE has
+	 * none
+	 */
 	MUST(SWAP(rig.ep, &local, &remote, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	CU_ASSERT_EQUAL(fake.last.op, IB_OP_SWAP);
 	CU_ASSERT_EQUAL(fake.last.flags, IB_POST_SIGNALED);
@@ -280,16 +283,16 @@ static void test_attributes(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 1: collectives and unknown operations", test_what_there_is_not },
-	{ "ext 2: handles", test_handles },
-	{ "ext 2: atomics, each check", test_atomic_checks },
-	{ "ext 2: write with immediate data, each check", test_immed_checks },
-	{ "ext 2: states", test_states },
-	{ "ext 2: a full queue, a refusing device", test_full },
-	{ "ext 2: as the device gets them", test_at_the_device },
-	{ "ext 3: requests complete and fail", test_requests_complete },
-	{ "ext 3: receives with immediate data", test_receives_with_immediate_data },
-	{ "ext 7: attributes", test_attributes },
+	{ "collectives and unknown operations are refused", test_what_there_is_not },
+	{ "handles", test_handles },
+	{ "atomics, each check", test_atomic_checks },
+	{ "write with immediate data, each check", test_immed_checks },
+	{ "states", test_states },
+	{ "a full queue and a refusing device are reported", test_full },
+	{ "requests reach the device with their operands", test_at_the_device },
+	{ "completions and failures make extension events", test_requests_complete },
+	{ "receives with immediate data make extension events", test_receives_with_immediate_data },
+	{ "attributes", test_attributes },
 };
 
 UNIT_MAIN("ext", tests)

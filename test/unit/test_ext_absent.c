@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Extension operations that say what they are not for: the collectives, and datagrams on a stream. */
+/* Extension operations that are refused: the collectives, and datagrams on a connection. */
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
 
@@ -100,11 +100,11 @@ static void test_no_datagrams(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 1: groups are not offered", test_groups },
-	{ "ext 1: collectives are not offered", test_moves },
-	{ "ext 1: reductions are not offered", test_reductions },
-	{ "ext 4: an endpoint of datagrams on a device that has none", test_no_datagrams },
-	{ "ext 2: datagrams on an endpoint of connections", test_datagrams_on_a_stream },
+	{ "groups are refused", test_groups },
+	{ "collectives are refused", test_moves },
+	{ "reductions are refused", test_reductions },
+	{ "an endpoint for datagrams on a device without them is refused", test_no_datagrams },
+	{ "datagrams on an endpoint for connections are refused", test_datagrams_on_a_stream },
 };
 
 UNIT_MAIN("ext_absent", tests)

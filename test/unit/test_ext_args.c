@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Each check of counters, of what opens and closes an IA, alone and with each later one. */
+/*
+ * The checks of counters and of calls that open and close an IA, each alone and with each later
+ * one.
+ */
 #include "test/unit/spoil.h"
 
 #define P(arg) E(INVALID_PARAMETER, INVALID_##arg)
@@ -108,7 +111,7 @@ static DAT_RETURN stop_call(void *args)
 	return dat_ib_stop_counter(a->ia, a->group);
 }
 
-/* Once more is a start from there. */
+/* Starting an already started counter restarts its count. */
 static void stop_good(void *args)
 {
 	kernel_good(args);
@@ -179,17 +182,20 @@ static void open_query_undo(void *args)
 
 SPOIL(query_args, query_no_name, a->name = NULL)
 SPOIL(query_args, query_endless, a->name = endless)
-SPOIL(query_args, query_nobody, a->name = "nobody")
+SPOIL(query_args, query_unknown, a->name = "unknown")
 SPOIL(query_args, query_nowhere, a->out = NULL)
 SPOIL(query_args, query_nothing, (a->ia = NULL, a->provider = NULL))
 SPOIL(query_args, query_ia_mask, a->ia_mask = DAT_IA_FIELD_ALL + 1)
 SPOIL(query_args, query_provider_mask, a->provider_mask = DAT_PROVIDER_FIELD_ALL + 1)
 
-/* A mask is looked at with its attributes alone: no row of masks goes with none. */
+/*
+ * A mask is checked only with its attributes, so the mask's rows are not combined with missing
+ * attributes.
+ */
 static const struct spoil_row open_query_rows[] = {
 	{ "no name", query_no_name, P(ARG3), 1 },
 	{ "endless name", query_endless, P(ARG3), 1 },
-	{ "nobody", query_nobody, E(PROVIDER_NOT_FOUND, NAME_NOT_REGISTERED), 1 },
+	{ "unknown name", query_unknown, E(PROVIDER_NOT_FOUND, NAME_NOT_REGISTERED), 1 },
 	{ "no place", query_nowhere, P(ARG2), 2 },
 	{ "nothing asked", query_nothing, P(ARG5), 5 },
 	{ "ia mask", query_ia_mask, P(ARG3), 3 },
@@ -206,7 +212,7 @@ static void test_open_query(void)
 	run(&open_query);
 }
 
-/* It closes what an open query gave, once, and nothing else; what it refuses stays as it was. */
+/* Closes the IA of an open query, once, and no other; a refused handle is unchanged. */
 static void test_close_query(void)
 {
 	const DAT_RETURN bad = E(INVALID_HANDLE, INVALID_HANDLE1);
@@ -253,7 +259,10 @@ static void open_good(void *args)
 				 .minor = DAT_VERSION_MINOR };
 }
 
-/* A failure leaves no IA, the async EVD as it was, and the device to those who had it. */
+/*
+ * A failed open returns no IA, leaves the async EVD unchanged and keeps the device open for its
+ * other users.
+ */
 static DAT_RETURN open_call(void *args)
 {
 	struct open_args *a = args;
@@ -281,7 +290,7 @@ static void open_undo(void *args)
 SPOIL(open_args, open_no_name, a->name = NULL)
 SPOIL(open_args, open_endless, a->name = endless)
 SPOIL(open_args, open_nowhere, a->ia = NULL)
-SPOIL(open_args, open_nobody, a->name = "nobody")
+SPOIL(open_args, open_unknown, a->name = "unknown")
 SPOIL(open_args, open_major, a->major = DAT_VERSION_MAJOR + 1)
 SPOIL(open_args, open_minor, a->minor = DAT_VERSION_MINOR + 1)
 SPOIL(open_args, open_safe, a->thread_safe = DAT_TRUE)
@@ -295,12 +304,15 @@ SPOIL(open_args, open_out_of_scope, a->async_value = DAT_EVD_OUT_OF_SCOPE)
 
 #define BAD_ASYNC E(INVALID_HANDLE, INVALID_HANDLE_EVD_ASYNC)
 
-/* The length counts where an EVD is to be made. 8: where the third argument points to. */
+/*
+ * The length is checked only if an EVD is to be created. Argument 8 means the value to which the
+ * third argument points.
+ */
 static const struct spoil_row open_rows[] = {
 	{ "no name", open_no_name, P(ARG1), 1 },
 	{ "endless name", open_endless, P(ARG1), 1 },
 	{ "nowhere", open_nowhere, E(INVALID_HANDLE, INVALID_HANDLE_IA), 4 },
-	{ "nobody", open_nobody, E(PROVIDER_NOT_FOUND, NAME_NOT_REGISTERED), 1 },
+	{ "unknown name", open_unknown, E(PROVIDER_NOT_FOUND, NAME_NOT_REGISTERED), 1 },
 	{ "major", open_major, E(PROVIDER_NOT_FOUND, MAJOR_NOT_FOUND), 5 },
 	{ "minor", open_minor, E(PROVIDER_NOT_FOUND, MINOR_NOT_FOUND), 6 },
 	{ "thread safe", open_safe, E(PROVIDER_NOT_FOUND, THREAD_SAFETY_NOT_FOUND), 7 },
@@ -331,7 +343,7 @@ static void agent(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 	(void)evd;
 }
 
-/* Neither an agent nor its absence is wrong: what is asked of is. */
+/* Setting or removing an agent is always valid; only the handle is checked. */
 static void test_agents(void)
 {
 	const DAT_OS_WAIT_PROXY_AGENT agents[] = { { NULL, agent },
@@ -362,13 +374,13 @@ static void test_agents(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 5: counters read, each row and pair of rows", test_query },
-	{ "ext 5: counters printed, each row and pair", test_print },
-	{ "ext 5: counters of the kernel, each row and pair", test_kernel },
-	{ "ext 6: an open query, each row and pair", test_open_query },
-	{ "ext 6: what a query is closed by", test_close_query },
-	{ "registry 4.1, ia 3.1: openv, each row and pair", test_openv },
-	{ "cno 8.2: modify_agent, each agent and each wrong CNO", test_agents },
+	{ "reading counters: each check, alone and with each later one", test_query },
+	{ "printing counters: each check, alone and with each later one", test_print },
+	{ "counters of the kernel: each check, alone and with each later one", test_kernel },
+	{ "an open query: each check, alone and with each later one", test_open_query },
+	{ "a query is closed by its own IA handle only", test_close_query },
+	{ "openv: each check, alone and with each later one", test_openv },
+	{ "modify_agent: each agent is valid, and each wrong CNO is refused", test_agents },
 };
 
 UNIT_MAIN("ext_args", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Atomics over the software device: what becomes of either memory, and what is refused. */
+/* Atomics over the software device: their effect on local and remote memory, and refusals. */
 #include <dat2/dat_ib_extensions.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static DAT_LMR_HANDLE lmr;
 static DAT_RMR_TRIPLET remote;
 static uint64_t word[4] __attribute__((aligned(64)));
 
-/* Memory of its own, with these rights. */
+/* Registers memory with these privileges. */
 static void setup(DAT_MEM_PRIV_FLAGS privileges)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = word };
@@ -150,11 +150,11 @@ static void test_two_adders(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "fetch and add: the value before comes back", test_add },
-	{ "compare and swap: the value before, swapped or not", test_swap },
-	{ "without the atomic privilege", test_without_the_privilege },
-	{ "beyond the region", test_beyond_the_region },
-	{ "two peers add to one word", test_two_adders },
+	{ "fetch and add returns the old value", test_add },
+	{ "compare and swap returns the old value, swapped or not", test_swap },
+	{ "an atomic without the privilege fails", test_without_the_privilege },
+	{ "an atomic beyond the region fails", test_beyond_the_region },
+	{ "no addition of two peers to one word is lost", test_two_adders },
 };
 
 UNIT_MAIN("ext_atomic", tests)

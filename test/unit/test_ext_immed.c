@@ -48,7 +48,7 @@ static void round_trip(DAT_UINT32 immediate, DAT_COUNT count, DAT_SEG_LENGTH len
 	memset(&none, 0, sizeof(none));
 	memset(env.memory, (int)(immediate | 1), 4096);
 	memset(env.memory + 4096, 0, 4096);
-	/* nothing is put there */
+	/* the receive gets no data in its buffer */
 	MUST(dat_ep_post_recv(b.ep, 1, &none, (DAT_DTO_COOKIE){ .as_64 = 8 }, 0));
 	MUST(write_immed(count, from, immediate, env.rkey));
 	length = count ? length : 0;
@@ -88,7 +88,7 @@ static void test_refused(void)
 			DAT_DTO_ERR_REMOTE_ACCESS);
 	CU_ASSERT_EQUAL(((DAT_IB_EXTENSION_EVENT_DATA *)event.event_extension_data)->status,
 			DAT_IB_OP_ERR);
-	/* the receive was not used up */
+	/* the receive was not consumed */
 	expect_dto(b.recv, b.ep, 1, DAT_DTO_ERR_FLUSHED);
 	expect(a.conn, DAT_CONNECTION_EVENT_BROKEN, a.ep);
 	teardown();

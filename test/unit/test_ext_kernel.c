@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the kernel counts of a device, between start and stop. */
+/* The kernel's counters of a device, between start and stop. */
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
 
@@ -63,7 +63,7 @@ static void test_groups(void)
 	kernel_counts(0, 1);  /* cm: requests sent, which the IA counts itself */
 	kernel_counts(4, 2);  /* cm: ready-to-use sent */
 	kernel_counts(18, 5); /* cm: requests sent again */
-	kernel_counts(30, 6); /* cm: replies that came twice */
+	kernel_counts(30, 6); /* cm: duplicate replies */
 	MUST(dat_ib_stop_counter(rig.ia, DCNT_IA_CM));
 	MUST(dat_ib_stop_counter(rig.ia, DCNT_IA_DIAG));
 	CU_ASSERT_EQUAL(counter(&rig, DCNT_IA_CM_REQ_TX), 0);
@@ -76,7 +76,7 @@ static void test_groups(void)
 	rig_close(&rig);
 }
 
-/* Somebody sets the kernel's counter back meanwhile: nothing is known of it. */
+/* The kernel's counter is reset between start and stop: the result is 0. */
 static void test_set_back(void)
 {
 	struct rig rig;
@@ -91,10 +91,10 @@ static void test_set_back(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 5: start and stop, each check", test_checks },
-	{ "ext 5: the difference between start and stop", test_difference },
-	{ "ext 5: what the IA counts itself is not counted twice", test_groups },
-	{ "ext 5: a counter that is set back", test_set_back },
+	{ "start and stop: each check", test_checks },
+	{ "a counter is the difference between start and stop", test_difference },
+	{ "events that the IA counts itself are not counted twice", test_groups },
+	{ "a counter that is reset between start and stop counts 0", test_set_back },
 };
 
 UNIT_MAIN("ext_kernel", tests)

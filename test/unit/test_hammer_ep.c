@@ -2,7 +2,7 @@
 /* Endpoints and shared receive queues, freed while another thread posts, connects, changes, resets. */
 #include "test/unit/hammer.h"
 
-/* What an endpoint needs beside the environment; EVDs that both threads look into. */
+/* Objects of an endpoint beside the environment; both threads poll the EVDs. */
 struct parts {
 	DAT_EVD_HANDLE conn, recv, request;
 	DAT_SRQ_HANDLE srq;
@@ -39,7 +39,7 @@ static void parts_open(struct hammer *h, struct parts *parts)
 	MUST(dat_srq_create(h->env.ia, h->env.pz, &attr, &parts->srq));
 }
 
-/* Refuses what connection attempts left. */
+/* Rejects the requests that connection attempts have left. */
 static void parts_close(struct hammer *h, struct parts *parts)
 {
 	DAT_EVENT event;
@@ -134,7 +134,7 @@ static void test_ep(void)
 	hammer_parts(ep_make, ep_use);
 }
 
-/* Connecting to itself, accepted or not, ended, freed. */
+/* The endpoint connects to itself, is accepted or not, disconnected and freed. */
 static void connect_use(struct hammer *h)
 {
 	DAT_EP_HANDLE ep = atomic_load(&h->handle);
@@ -216,9 +216,9 @@ static void test_srq(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "an EP is freed under those who use it", test_ep },
+	{ "an EP is freed while another thread uses it", test_ep },
 	{ "an EP is freed while it connects", test_connecting },
-	{ "an SRQ is freed under those who use it", test_srq },
+	{ "an SRQ is freed while another thread uses it", test_srq },
 };
 
 UNIT_MAIN("hammer_ep", tests)

@@ -61,7 +61,7 @@ static void test_evd(void)
 	free(h);
 }
 
-/* Asleep without end, until it is freed. */
+/* Waits without a timeout until the EVD is freed. */
 static void sleep_use(struct hammer *h)
 {
 	DAT_EVENT event;
@@ -148,9 +148,9 @@ static void test_cno(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "an EVD is freed under those who use it", test_evd },
-	{ "an EVD is freed under one who sleeps", test_asleep },
-	{ "a CNO is freed under those who use it", test_cno },
+	{ "an EVD is freed while another thread uses it", test_evd },
+	{ "an EVD is freed while another thread waits on it", test_asleep },
+	{ "a CNO is freed while another thread uses it", test_cno },
 };
 
 UNIT_MAIN("hammer_evd", tests)

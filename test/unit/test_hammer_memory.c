@@ -13,7 +13,7 @@ static DAT_RETURN lmr_create(struct hammer *h, DAT_PZ_HANDLE pz, DAT_LMR_HANDLE 
 			      DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, lmr, &lkey, NULL, NULL, NULL);
 }
 
-/* What refers to it may keep it for a moment. */
+/* An object that refers to the PZ may keep it for a moment. */
 static void pz_make(struct hammer *h)
 {
 	DAT_PZ_HANDLE pz = DAT_HANDLE_NULL;
@@ -129,9 +129,9 @@ static void test_rmr(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "a PZ is freed under those who use it", test_pz },
-	{ "an LMR is freed under those who use it", test_lmr },
-	{ "an RMR is freed under those who bind it", test_rmr },
+	{ "a PZ is freed while another thread uses it", test_pz },
+	{ "an LMR is freed while another thread uses it", test_lmr },
+	{ "an RMR is freed while another thread binds it", test_rmr },
 };
 
 UNIT_MAIN("hammer_memory", tests)

@@ -15,7 +15,7 @@ static void psp_make(struct hammer *h)
 	hammer_call(h, dat_psp_free(psp));
 }
 
-/* Connects to it and frees it, too; whoever comes second finds no handle. */
+/* Connects to the PSP and frees it, too; the thread that frees second gets an invalid handle. */
 static void psp_use(struct hammer *h)
 {
 	struct end *a = h->more;
@@ -125,7 +125,7 @@ static void test_csp(void)
 	hammer_run(csp_make, csp_use);
 }
 
-/* A request, answered by both threads. */
+/* Both threads answer the same request. */
 static void cr_make(struct hammer *h)
 {
 	struct end *a = h->more;
@@ -171,7 +171,7 @@ static void ia_make(struct hammer *h)
 	hammer_call(h, dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* What it makes there goes with the IA. */
+/* Closing the IA frees the objects that this function creates. */
 static void ia_use(struct hammer *h)
 {
 	DAT_IA_HANDLE ia = atomic_load(&h->handle);
@@ -209,7 +209,7 @@ static void ia_ep_make(struct hammer *h)
 	hammer_call(h, dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* Nobody needs to listen. */
+/* The connect may fail: it needs no listener. */
 static void ia_ep_use(struct hammer *h)
 {
 	DAT_EP_HANDLE ep = atomic_load(&h->handle);
@@ -224,12 +224,12 @@ static void test_ia_ep(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "a PSP is freed under those who connect to it", test_psp },
-	{ "an RSP is freed by two", test_rsp },
-	{ "a CSP is freed by two", test_csp },
-	{ "a request is answered by two", test_cr },
-	{ "an IA is closed under those who use it", test_ia },
-	{ "an IA is closed under those who connect its endpoint", test_ia_ep },
+	{ "a PSP is freed while another thread connects to it", test_psp },
+	{ "an RSP is freed by two threads", test_rsp },
+	{ "a CSP is freed by two threads", test_csp },
+	{ "a request is answered by two threads", test_cr },
+	{ "an IA is closed while another thread uses it", test_ia },
+	{ "an IA is closed while another thread connects its endpoint", test_ia_ep },
 };
 
 UNIT_MAIN("hammer_sp", tests)

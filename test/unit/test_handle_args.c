@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Every handle of every call, wrong in every way: none, an object of each other kind, one that was
- * freed. Each time E(INVALID_HANDLE, <its subtype>), and no output written.
+ * Every handle argument of every call with every wrong handle: none, an object of each other kind,
+ * a freed one. Each returns E(INVALID_HANDLE, <its subtype>) and writes no output.
  */
 #include "test/unit/things.h"
 
@@ -13,9 +13,9 @@ static DAT_RMR_TRIPLET remote = { 0x5000, 8, 0x99 };
 static DAT_LMR_TRIPLET local = { 0x1000, 8, FAKE_LKEY };
 static DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
 static DAT_COMM comm = { .domain = AF_INET, .type = SOCK_STREAM };
-static const DAT_OS_WAIT_PROXY_AGENT nobody = { NULL, NULL };
+static const DAT_OS_WAIT_PROXY_AGENT no_agent = { NULL, NULL };
 
-/* A call with one handle in question: `t` has what else it takes, `o` what it writes. */
+/* A call with one handle under test; `t` has its other arguments, `o` its outputs. */
 #define CALL(name, expression)                                                                 \
 	static DAT_RETURN on_##name(const struct things *t, DAT_HANDLE h, union things_out *o) \
 	{                                                                                      \
@@ -69,10 +69,10 @@ CALL(evd_resize, dat_evd_resize(h, 8))
 CALL(evd_free, dat_evd_free(h))
 CALL(evd_set_unwaitable, dat_evd_set_unwaitable(h))
 CALL(evd_clear_unwaitable, dat_evd_clear_unwaitable(h))
-CALL(cno_create, dat_cno_create(h, nobody, &o->handle))
+CALL(cno_create, dat_cno_create(h, no_agent, &o->handle))
 CALL(cno_fd_create, dat_cno_fd_create(h, &o->fd, &o->handle))
 CALL(cno_query, dat_cno_query(h, DAT_CNO_FIELD_ALL, &o->cno))
-CALL(cno_modify_agent, dat_cno_modify_agent(h, nobody))
+CALL(cno_modify_agent, dat_cno_modify_agent(h, no_agent))
 CALL(cno_wait, dat_cno_wait(h, 0, &o->handle))
 CALL(cno_trigger, dat_cno_trigger(h, &o->handle))
 CALL(cno_free, dat_cno_free(h))
@@ -155,8 +155,8 @@ static const struct {
 	call *call;
 	enum kind kind;
 	DAT_RETURN_SUBTYPE subtype;
-	bool optional;	/* none is a handle, too */
-	bool connected; /* the call looks at the state first */
+	bool optional;	/* a null handle is allowed */
+	bool connected; /* the call checks the EP's state first */
 } calls[] = {
 	{ "ia_query", on_ia_query, IA, H(IA), false, false },
 	{ "ia_close", on_ia_close, IA, H(IA), false, false },
@@ -263,7 +263,7 @@ static void expect_refused(size_t i, DAT_HANDLE handle, const char *what)
 {
 	DAT_RETURN expected = DAT_CLASS_ERROR | DAT_INVALID_HANDLE | calls[i].subtype, status;
 
-	/* What cannot be an object libdat2 refuses, and does not know the operation. */
+	/* libdat2 itself refuses what cannot be an object, without knowledge of the operation. */
 	if (!strncmp(calls[i].name, "ib_", 3) && handle != things.ia &&
 	    ((uintptr_t)handle < 4096 || (uintptr_t)handle & 3))
 		expected = E(INVALID_HANDLE, INVALID_HANDLE1);
@@ -345,7 +345,7 @@ static void test_dead(void)
 	each_call(with_dead);
 }
 
-/* The right kind, without the flag that the call wants. */
+/* A handle of the right kind, without the flag that the call needs. */
 static void test_flags(void)
 {
 	size_t i;
@@ -357,7 +357,7 @@ static void test_flags(void)
 	things_close();
 }
 
-/* Whatever has a handle has a context and a type; nothing else has. */
+/* Every object has a context and a type; other handles have neither. */
 static void test_any_object(void)
 {
 	int kind;
@@ -387,11 +387,11 @@ static void test_any_object(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "handles 1.2: none, small, misaligned", test_none },
-	{ "handles 1.2: an object of each other kind", test_others },
-	{ "handles 1.2: a freed object of each kind", test_dead },
-	{ "handles 1.2: an EVD without the flag", test_flags },
-	{ "registry 7.1: contexts and types", test_any_object },
+	{ "none, small, misaligned", test_none },
+	{ "each handle argument refuses an object of each other kind", test_others },
+	{ "each handle argument refuses a freed object", test_dead },
+	{ "an EVD without the needed flag is refused", test_flags },
+	{ "every object has a context and a type", test_any_object },
 };
 
 UNIT_MAIN("handle_args", tests)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The interface adapter: open, query, close, and who hears of the device's errors. */
+/* Interface adapters: open, query, close, and delivery of the device's errors. */
+#include <unistd.h>
 #include "test/unit/rig.h"
 
 static DAT_RETURN open_as(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
@@ -18,7 +19,7 @@ static void test_open_checks(void)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
-	char unknown[] = "nobody";
+	char unknown[] = "unknown";
 
 	rig_announce();
 	IS(dapl_ia_open(unknown, 8, &async, &ia), E(INVALID_PARAMETER, INVALID_ARG1));
@@ -70,7 +71,7 @@ static void test_async_evd_passed_in(void)
 	given = async;
 	IS(open_as("fake1", 8, &given, &second), E(INVALID_HANDLE, INVALID_HANDLE_EVD_ASYNC));
 	CU_ASSERT_EQUAL(fake.devices[0].opens, 1);
-	/* the length is not looked at */
+	/* the length is ignored */
 	MUST(open_as("fake", -1, &given, &second));
 	CU_ASSERT_PTR_EQUAL(given, async);
 	MUST(dat_ia_query(second, &asked, 0, NULL, 0, NULL));
@@ -91,14 +92,14 @@ static void test_async_exists(void)
 	CU_ASSERT_PTR_EQUAL(exists, DAT_EVD_ASYNC_EXISTS);
 	MUST(dat_ia_query(second, &asked, 0, NULL, 0, NULL));
 	CU_ASSERT_PTR_EQUAL(asked, DAT_EVD_OUT_OF_SCOPE);
-	/* its errors go to the other instance, and the device's come once */
+	/* its errors go to the other IA, and a device error is reported once */
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_PORT_ERROR, NULL);
 	event = rig_take(async);
 	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
 	CU_ASSERT_PTR_EQUAL(event.event_data.asynch_error_event_data.dat_handle, first);
 	IS(dat_evd_dequeue(async, &event), DAT_QUEUE_EMPTY);
 	close_ia(first);
-	/* nobody is left to hear it */
+	/* no IA is left that could report the error */
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_DEVICE_FATAL, NULL);
 	close_ia(second);
 }
@@ -205,7 +206,7 @@ static void test_provider_attributes(void)
 	CU_ASSERT_EQUAL(attr.dapl_version_major, 2);
 	CU_ASSERT_EQUAL(attr.dapl_version_minor, 0);
 	CU_ASSERT_EQUAL(attr.completion_flags_supported, 0x1f);
-	/* whatever its record says, and however it is asked */
+	/* whatever dat.conf says, and however it is queried */
 	CU_ASSERT_EQUAL(attr.is_thread_safe, DAT_TRUE);
 	MUST(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
 	CU_ASSERT_EQUAL(attr.is_thread_safe, DAT_TRUE);
@@ -312,7 +313,7 @@ static void test_abrupt_close_under_an_endpoint_of_another_instance(void)
 	MUST(dat_ep_create(rig.ia, rig.pz, rig.recv, rig.request, conn, &attr, &rig.ep));
 	rig_start_connect(&rig);
 	MUST(dat_ia_close(owner, DAT_CLOSE_ABRUPT_FLAG));
-	/* what the endpoint has to say finds nobody, and hurts nobody */
+	/* the connection's event is dropped, because its EVD no longer exists */
 	rig_establish();
 	IS(dat_evd_free(conn), E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST));
 	MUST(dat_ep_free(rig.ep));
@@ -341,21 +342,50 @@ static void test_errors_of_objects(void)
 	rig_close(&rig);
 }
 
+/*
+ * The post finds a failure of the async EVD's own CQ, which makes an async event, too. If the post
+ * held a lock that this second event needs, it would deadlock.
+ */
+static void test_async_evd_with_a_failed_cq(void)
+{
+	DAT_EVENT event;
+	DAT_EVD_HANDLE shared;
+	DAT_IA_HANDLE ia;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	shared = rig_evd(&rig, RIG_QLEN, DAT_EVD_ASYNC_FLAG | DAT_EVD_DTO_FLAG);
+	MUST(dat_ia_open((char *)(uintptr_t) "fake", RIG_QLEN, &shared, &ia));
+	rig_cq(shared)->failing = true;
+	alarm(30);
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_PORT_ERROR, NULL);
+	alarm(0);
+	CU_ASSERT_EQUAL(rig_take(shared).event_number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
+	CU_ASSERT_EQUAL(rig_take(rig.async).event_number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
+	event = rig_take(rig.async);
+	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	CU_ASSERT_PTR_EQUAL(event.event_data.asynch_error_event_data.dat_handle, shared);
+	close_ia(ia);
+	MUST(dat_evd_free(shared));
+	rig_close(&rig);
+}
+
 static const struct unit_test tests[] = {
-	{ "ia 3.1: open, every check, and nothing is left behind", test_open_checks },
-	{ "ia 3.1: the async EVD of an open", test_async_evd_of_open },
-	{ "ia 3.1: a passed-in async EVD is held", test_async_evd_passed_in },
-	{ "ia 3.1: ASYNC_EXISTS routes to the other instance", test_async_exists },
-	{ "ia 3.1: device errors reach each distinct async EVD once",
+	{ "open: every check; a failure leaves nothing behind", test_open_checks },
+	{ "an open creates an async EVD of the requested length", test_async_evd_of_open },
+	{ "an async EVD that is passed in cannot be freed", test_async_evd_passed_in },
+	{ "ASYNC_EXISTS routes to the other instance", test_async_exists },
+	{ "an async EVD whose own CQ failed takes async events", test_async_evd_with_a_failed_cq },
+	{ "device errors reach each distinct async EVD once",
 	  test_device_errors_reach_every_instance_once },
-	{ "ia 3.2: query checks", test_query_checks },
-	{ "ia 3.2: IA attributes are the device's, whatever the mask", test_ia_attributes },
-	{ "ia 3.2: provider attributes and named ones", test_provider_attributes },
-	{ "ia 3.3: graceful close refuses each kind of object", test_graceful_close_refuses },
-	{ "ia 3.3: abrupt close takes everything", test_abrupt_close_takes_everything },
-	{ "ia 3.3: abrupt close under another instance's endpoint",
+	{ "query checks", test_query_checks },
+	{ "IA attributes are the device's, whatever the mask", test_ia_attributes },
+	{ "provider attributes and named ones", test_provider_attributes },
+	{ "a graceful close fails with an object of any kind", test_graceful_close_refuses },
+	{ "an abrupt close frees everything", test_abrupt_close_takes_everything },
+	{ "an abrupt close drops later events of another instance's endpoint",
 	  test_abrupt_close_under_an_endpoint_of_another_instance },
-	{ "ia 9.5: errors of endpoints and CQs name the object", test_errors_of_objects },
+	{ "errors of endpoints and CQs name the object", test_errors_of_objects },
 };
 
 UNIT_MAIN("ia", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* IA handles: small, recycled late, held during calls; and their translation for providers. */
+/* IA handles: small, reused late, held during calls; and their translation for providers. */
 #include <pthread.h>
 #include "dat/common/handle.h"
 #include "test/unit/fake.h"
@@ -14,7 +14,7 @@ static const DAT_PROVIDER no_provider;
 static struct dr_entry entry = { .info.ia_name = "direct" };
 static const struct reg_hold hold = { .dr = &entry };
 
-/* Takes slots without a provider behind them. */
+/* Inserts `n` handles without a provider. */
 static DAT_IA_HANDLE insert(unsigned n)
 {
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
@@ -179,7 +179,10 @@ static void failed_close(void)
 	fake_in_child(FAKE_CONF, child_failed_close);
 }
 
-/* A query that stays inside until it is let go. Its thread asserts nothing: CUnit is for one. */
+/*
+ * A query that blocks in the provider until the test lets it continue. Its thread uses no
+ * assertions, because CUnit supports one thread only.
+ */
 static struct {
 	DAT_IA_HANDLE ia;
 	atomic_bool inside, go, left, closed, closed_too_soon;
@@ -219,7 +222,7 @@ static void note_order(DAT_IA_HANDLE object)
 	slow.closed_too_soon = !slow.left;
 }
 
-/* Turned away: the other thread's close has begun. */
+/* The handle is refused: another thread's close has begun. */
 static bool is_retiring(void *ia)
 {
 	struct ia_slot *slot = ia_acquire(ia);
@@ -244,7 +247,7 @@ static void child_close_waits(void)
 	CU_ASSERT_TRUE(unit_wait_for(is_retiring, slow.ia, UNIT_PATIENCE));
 	CU_ASSERT_FALSE(slow.closed);
 
-	/* a second close loses; the provider can still name the IA in its events */
+	/* a second close fails; the provider can still name the IA in its events */
 	CU_ASSERT_EQUAL(dat_ia_close(slow.ia, DAT_CLOSE_ABRUPT_FLAG), BAD_IA);
 	CU_ASSERT_EQUAL(dats_get_ia_handle(object, &back), DAT_SUCCESS);
 	CU_ASSERT_PTR_EQUAL(back, slow.ia);
@@ -265,13 +268,13 @@ static void close_waits(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 7 slots are handed out round robin", recycled_late },
-	{ "registry 7 the table grows by 64 up to 4,095 handles", grows },
-	{ "registry 4.1 row 6: table full: IA closed again, RESOURCE_MEMORY", full_table },
-	{ "registry 7 dats_get_ia_handle, both ways", get_ia_handle },
-	{ "registry 5 row 1, 7: stale handles and raw pointers: INVALID_HANDLE_IA", bad_handles },
-	{ "registry 5 row 3: after a failed close the handle stays valid", failed_close },
-	{ "registry 7 close waits for calls in flight; a second close loses", close_waits },
+	{ "slots are handed out round robin", recycled_late },
+	{ "the table grows by 64 up to 4,095 handles", grows },
+	{ "with a full table the IA is closed again: RESOURCE_MEMORY", full_table },
+	{ "dats_get_ia_handle translates in both directions", get_ia_handle },
+	{ "stale handles and raw pointers: INVALID_HANDLE_IA", bad_handles },
+	{ "after a failed close the handle stays valid", failed_close },
+	{ "a close waits for calls in flight; a second close fails", close_waits },
 };
 
 UNIT_MAIN("ia_handle", tests)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Devices of other kinds: what one has not its attributes say, and the calls that want it; addresses of IPv6. */
+/*
+ * Devices with fewer features: their attributes say so, and the calls that need a missing feature
+ * fail; IPv6 addresses.
+ */
 #include <arpa/inet.h>
 #include <dat2/dat_event_extensions.h>
 #include "test/unit/spoil.h"
@@ -37,7 +40,7 @@ static void close_altered(void)
 	fake.datagrams = false;
 }
 
-/* ---- what a device may lack ---- */
+/* ---- features that a device may lack ---- */
 
 #define LACK(name, statement)                                \
 	static void without_##name(struct ib_device *device) \
@@ -192,7 +195,7 @@ static void test_features(void)
 	}
 }
 
-/* What no device has, the attributes never claim. */
+/* Features that no device has are never in the attributes. */
 static void test_never(void)
 {
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1, .low_watermark = 1 };
@@ -259,7 +262,7 @@ static void test_numbers(void)
 		CU_ASSERT_STRING_EQUAL(named("DAT_IB_PORT_STATUS"), states[port_state]);
 		close_altered();
 	}
-	open_altered(endless); /* more than a DAT_COUNT can say */
+	open_altered(endless); /* more than a DAT_COUNT can hold */
 	CU_ASSERT_EQUAL(ia_attr.max_eps, INT32_MAX);
 	CU_ASSERT_EQUAL(ia_attr.max_lmrs, INT32_MAX);
 	CU_ASSERT_EQUAL(ia_attr.max_pzs, INT32_MAX);
@@ -303,7 +306,7 @@ static void test_connect_ipv6(void)
 	IS(connect_to(six("ff02::1", 0)), E(INVALID_ADDRESS, INVALID_ADDRESS_UNSUPPORTED));
 	IS(dat_ep_common_connect(rig.ep, six("2001:db8::5", 0), 1000000, 0, NULL),
 	   E(INVALID_ADDRESS, INVALID_ADDRESS_MALFORMED));
-	OK(connect_to(six("2001:db8::5", 99))); /* the port is the qualifier's */
+	OK(connect_to(six("2001:db8::5", 99))); /* the qualifier replaces the port */
 	rig_establish();
 	CU_ASSERT_EQUAL(rig_take(rig.conn).event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
 	MUST(dat_ep_query(rig.ep, DAT_EP_FIELD_ALL, &param));
@@ -340,11 +343,11 @@ static void test_listen_ipv6(void)
 	close_altered();
 }
 
-/* ---- a registry that looks at no handle: the provider does ---- */
+/* ---- a registry that does not check handles: the provider does ---- */
 
 static void test_handles(void)
 {
-	const DAT_OS_WAIT_PROXY_AGENT nobody = { NULL, NULL };
+	const DAT_OS_WAIT_PROXY_AGENT no_agent = { NULL, NULL };
 	const DAT_RETURN bad = E(INVALID_HANDLE, INVALID_HANDLE_IA);
 	DAT_SRQ_ATTR srq = { .max_recv_dtos = 4, .max_recv_iov = 1 };
 	DAT_COMM comm = { .domain = AF_INET, .type = SOCK_STREAM };
@@ -359,10 +362,10 @@ static void test_handles(void)
 	IS(p->ia_ha_related_func(t->ep, (DAT_NAME_PTR)(uintptr_t) "fake", &o->idle[0]), bad);
 	IS(p->ia_ha_related_func(rig_inside(t->ia), (DAT_NAME_PTR)(uintptr_t) "fake", NULL),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
-	IS(p->ia_ha_related_func(rig_inside(t->ia), (DAT_NAME_PTR)(uintptr_t) "nobody",
+	IS(p->ia_ha_related_func(rig_inside(t->ia), (DAT_NAME_PTR)(uintptr_t) "unknown",
 				 &o->idle[0]),
 	   E(INVALID_PARAMETER, INVALID_ARG1));
-	IS(p->cno_create_func(t->ep, nobody, &o->handle), bad);
+	IS(p->cno_create_func(t->ep, no_agent, &o->handle), bad);
 	IS(p->cno_fd_create_func(t->ep, &o->fd, &o->handle), bad);
 	IS(p->evd_create_func(t->ep, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &o->handle), bad);
 	IS(p->pz_create_func(t->ep, &o->handle), bad);
@@ -385,7 +388,7 @@ static void test_handles(void)
 	things_close();
 }
 
-/* ---- a name comes, goes and comes again ---- */
+/* ---- a name is registered, removed and registered again ---- */
 
 static DAT_RETURN open_again(DAT_IA_HANDLE *ia)
 {
@@ -411,23 +414,26 @@ static void test_names(void)
 		IS(open_again(&ia), E(PROVIDER_NOT_FOUND, NAME_NOT_REGISTERED));
 		IS(dapl_ia_open((char *)(uintptr_t) "again", 8, &async, &ia),
 		   E(INVALID_PARAMETER, INVALID_ARG1));
-		dat_provider_fini(&info); /* once more is nothing */
+		dat_provider_fini(&info); /* a second removal has no effect */
 	}
-	dat_provider_init(&nameless, "fake0 1"); /* the registry refuses it */
+	dat_provider_init(&nameless, "fake0 1"); /* the registry refuses the name */
 	IS(dapl_ia_open((char *)(uintptr_t) "", 8, &async, &ia),
 	   E(INVALID_PARAMETER, INVALID_ARG1));
 }
 
 static const struct unit_test tests[] = {
-	{ "ia 3.2: what a device has not, by attribute and by call", test_features },
-	{ "ia 3.2: what no device has is never claimed", test_never },
-	{ "ext 7: iWARP has no extensions", test_iwarp },
-	{ "ext 7: states of a port; numbers that are too large", test_numbers },
-	{ "connection 2, 5: to an address of IPv6", test_connect_ipv6 },
-	{ "connection 2: listening on an address of IPv6", test_listen_ipv6 },
-	{ "ia: another object in the place of the IA, by a registry that looks at none",
+	{ "a feature that a device lacks is missing in the attributes and refused in calls",
+	  test_features },
+	{ "features that no device has are never in the attributes", test_never },
+	{ "iWARP has no extensions", test_iwarp },
+	{ "each state of a port has a name; numbers that are too large are cut", test_numbers },
+	{ "an endpoint can connect to an address of IPv6", test_connect_ipv6 },
+	{ "a service point can listen on an address of IPv6", test_listen_ipv6 },
+	{ "an object of another kind in the place of the IA is refused without the registry's "
+	  "check",
 	  test_handles },
-	{ "registry 6.4: announced, withdrawn and announced again; refused", test_names },
+	{ "a provider registers, unregisters and registers again; a nameless one is refused",
+	  test_names },
 };
 
 UNIT_MAIN("ia_kinds", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The attributes of an IA are what the device says, and what it then does. */
+/* The attributes of an IA equal those of the device, and the device's behaviour agrees. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <inttypes.h>
@@ -10,9 +10,27 @@
 #include <dat2/udat.h>
 #include <dat2/dat_ib_extensions.h>
 #include <infiniband/verbs.h>
+#include "test/unit/announce.h"
 #include "test/unit/ep_util.h"
 
-/* What verbs tell without DAT in between. */
+/* A device whose limits are above those of an id of a request and of a list of segments. */
+static bool generous;
+
+int __real_ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *device);
+int __wrap_ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *device);
+
+int __wrap_ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *device)
+{
+	int error = __real_ibv_query_device(verbs, device);
+
+	if (!error && generous) {
+		device->max_qp_wr = device->max_srq_wr = INT_MAX;
+		device->max_sge = device->max_sge_rd = device->max_srq_sge = INT_MAX;
+	}
+	return error;
+}
+
+/* The same facts from verbs, without DAT. */
 struct measured {
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
@@ -77,6 +95,24 @@ static void test_numbers(void)
 	env_close(&env);
 }
 
+static void test_limits_of_the_provider(void)
+{
+	struct env env;
+	DAT_IA_ATTR ia;
+
+	announce(); /* from here on the provider is the one in this program */
+	generous = true;
+	env_open(&env);
+	OK(dat_ia_query(env.ia, NULL, DAT_IA_FIELD_ALL, &ia, 0, NULL));
+	CU_ASSERT_EQUAL(ia.max_dto_per_ep, 1 << 24);
+	CU_ASSERT_EQUAL(ia.max_recv_per_srq, 1 << 24);
+	CU_ASSERT_EQUAL(ia.max_iov_segments_per_dto, 128);
+	CU_ASSERT_EQUAL(ia.max_iov_segments_per_rdma_read, 128);
+	CU_ASSERT_EQUAL(ia.max_iov_segments_per_rdma_write, 128);
+	env_close(&env);
+	generous = false;
+}
+
 static const char *named(const DAT_PROVIDER_ATTR *attr, const char *name)
 {
 	int i;
@@ -121,7 +157,7 @@ static void test_names(void)
 	env_close(&env);
 }
 
-/* The largest of everything can be had, and one more cannot. */
+/* The maximum of each attribute works, and one more is refused. */
 static void test_limits(void)
 {
 	DAT_EVD_HANDLE evd, recv, request, conn;
@@ -166,7 +202,7 @@ static void test_limits(void)
 	env_close(&env);
 }
 
-/* What is announced works, and what is not is refused as such. */
+/* Announced features work; the others are refused with the right error. */
 static void test_kinds(void)
 {
 	DAT_REGION_DESCRIPTION region;
@@ -197,7 +233,7 @@ static void test_kinds(void)
 	env_close(&env);
 }
 
-/* Many instances of one device, each with attributes of its own that last as long as it does. */
+/* Many open IAs of one device: each has its own attributes, valid until it is closed. */
 static void test_many(void)
 {
 	enum { MANY = 70 };
@@ -225,11 +261,12 @@ static void test_many(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ia 3.2: numbers are the device's", test_numbers },
-	{ "ext 7: names and their values", test_names },
-	{ "ia 3.2: the largest of everything", test_limits },
-	{ "ia 3.2: what is announced works", test_kinds },
-	{ "ia 3.1: seventy instances of one device", test_many },
+	{ "numbers in the attributes are those of the device", test_numbers },
+	{ "named attributes have the values of the device", test_names },
+	{ "the maximum of each attribute works, and one more is refused", test_limits },
+	{ "announced features work, others are refused", test_kinds },
+	{ "seventy instances of one device", test_many },
+	{ "a device's limits above those of the provider are cut", test_limits_of_the_provider },
 };
 
 UNIT_MAIN("ia_measured", tests)

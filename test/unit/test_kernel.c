@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The kernel's counters of a device, read from files as it lays them out; /sys/class is a folder of this test. */
+/*
+ * The kernel's counters of a device, read from files in the layout of /sys; /sys/class is a folder
+ * of this test.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +27,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return __real_fopen(ours, mode);
 }
 
-/* With all folders on the way. */
+/* Creates missing folders, too. */
 static void file_write(const char *name, const char *text)
 {
 	char path[PATH_MAX], *slash;
@@ -68,7 +71,7 @@ static void path_set(const char *folder)
 		 folder);
 }
 
-/* What cannot be read, or is no number, counts nothing. */
+/* A file that is missing or holds no number counts as 0. */
 static void test_link(void)
 {
 	path_set("device");
@@ -91,7 +94,7 @@ static void test_diagnostics(void)
 	expect_only(1, 3, 8, 6);
 }
 
-/* Where newer kernels keep them, else where older ones did. */
+/* Newer and older kernels keep the files in different folders; the newer folder is read first. */
 static void test_cm(void)
 {
 	path_set("device");
@@ -105,7 +108,7 @@ static void test_cm(void)
 		    IB_CM_DUPLICATES * IB_KERNEL_CM_MESSAGES + 8, 3);
 }
 
-/* A device that the kernel does not know. */
+/* A device without files. */
 static void test_no_path(void)
 {
 	verbs_device.ibdev_path[0] = 0;
@@ -118,10 +121,10 @@ static void test_no_path(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 5: counters of a port", test_link },
-	{ "ext 5: diagnostic counters", test_diagnostics },
-	{ "ext 5: messages of the connection manager", test_cm },
-	{ "ext 5: a device without files", test_no_path },
+	{ "counters of a port are read", test_link },
+	{ "diagnostic counters are read from either folder", test_diagnostics },
+	{ "messages of the connection manager are read", test_cm },
+	{ "a device without files has no counters", test_no_path },
 };
 
 UNIT_MAIN("kernel", tests)

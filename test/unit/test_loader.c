@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Loading and unloading: chains of fallbacks, references, and providers that use the registry from
- * within.
+ * Loading and unloading: fallbacks, references, and providers that call the registry from init or
+ * fini.
  */
 #include <pthread.h>
 #include "test/unit/fake.h"
@@ -123,7 +123,8 @@ static void no_object(void)
 	struct fake_capture capture = fake_capture(STDERR_FILENO);
 
 	fake_in_child(FAKE("a", ""), child_no_object);
-	CU_ASSERT_PTR_NOT_NULL(strstr(fake_captured(capture), "opened it as 0x7, no object"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(fake_captured(capture), "returned 0x7 as the IA, which is no object"));
 }
 
 static void child_no_extensions(void)
@@ -172,7 +173,7 @@ static void child_chain(void)
 	CU_ASSERT_EQUAL(provider_count(), 1);
 }
 
-/* libc has no init function: loaded, and passed over */
+/* libc has no init function: it is loaded and skipped */
 static void chain(void)
 {
 	fake_in_child("a u2.0 nonthreadsafe default libabsent.so.7 fake.1.0 first \"\"\n"
@@ -325,7 +326,7 @@ static void second_name(void)
 	fake_in_child(FAKE("a", "also b"), child_second_name);
 }
 
-/* Takes back the registration of "a" while "b" keeps the library loaded. */
+/* Removes the registration of "a" while "b" keeps the library loaded. */
 static DAT_IA_HANDLE open_b_alone(void)
 {
 	DAT_IA_HANDLE a, b;
@@ -484,23 +485,26 @@ static void opens_itself(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 4.1 rows 1, 2, 4, and ARG3 from the provider", open_checks },
-	{ "registry 4.4 one init, one fini, unloaded with the last close; reopen", references },
-	{ "registry 4.1 row 5: a failed open leaves nothing loaded", failed_open },
-	{ "registry 4.1 an IA that is no object: INTERNAL_ERROR", no_object },
-	{ "registry 4.3 no dapl_extensions: worth a debug line", no_extensions },
-	{ "registry 4.3 chain: no library, no init, not registered, used", chain },
-	{ "registry 4.3 chain without a usable library: NAME_NOT_REGISTERED", chain_exhausted },
-	{ "registry 4.2 a directly registered entry wins; in use, it stays", direct_wins },
-	{ "registry 4.3 an entry that another thread adds is not the library's", added_meanwhile },
-	{ "registry 6.4 an entry that fini forgets is removed", forgotten_entry },
-	{ "registry 6.2 a library that registers a second name stays for it", second_name },
-	{ "registry 6.4 init again after the provider removed itself", self_removal },
-	{ "registry 6.4 the last close from inside that init unloads nothing", closes_in_init },
-	{ "registry 6.4 two names of one library: init and fini of each", names_of_one_library },
-	{ "registry 3 a provider lists providers from init and fini", list_from_init },
-	{ "registry 3 a provider opens another name from init", stacked },
-	{ "registry 3 a provider that opens itself from init or fini: not found", opens_itself },
+	{ "an open checks its arguments, and returns the provider's ARG3", open_checks },
+	{ "a library has one init and one fini, is unloaded with the last close, and can be loaded "
+	  "again",
+	  references },
+	{ "a failed open leaves nothing loaded", failed_open },
+	{ "a provider that returns no object as an IA: INTERNAL_ERROR", no_object },
+	{ "a provider without dapl_extensions causes a debug line", no_extensions },
+	{ "records that cannot be used are skipped until one can", chain },
+	{ "without a usable record: NAME_NOT_REGISTERED", chain_exhausted },
+	{ "a directly registered entry takes precedence, and cannot be removed while in use",
+	  direct_wins },
+	{ "an entry that another thread adds does not belong to the library", added_meanwhile },
+	{ "an entry that fini does not remove is removed", forgotten_entry },
+	{ "a library that registered a second name stays loaded for it", second_name },
+	{ "a provider that removed itself is initialised again", self_removal },
+	{ "the last close from within that init unloads nothing", closes_in_init },
+	{ "two names of one library have init and fini each", names_of_one_library },
+	{ "a provider lists providers from init and fini", list_from_init },
+	{ "a provider opens another name from init", stacked },
+	{ "a provider that opens itself from init or fini does not find itself", opens_itself },
 };
 
 UNIT_MAIN("loader", tests)

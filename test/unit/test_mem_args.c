@@ -135,7 +135,10 @@ static const struct spoil_call lmr_shared = { "dat_lmr_create of shared memory",
 
 /* ---- dat_rmr_bind, on a connected endpoint; dat_pz_create, dat_rmr_create ---- */
 
-/* One of datagrams, one with a full queue; an RMR of another PZ; memory that nobody may write. */
+/*
+ * Objects that make a bind fail: an EP for datagrams, an EP with a full queue, an RMR of another
+ * PZ, and an LMR without write privileges.
+ */
 static DAT_EP_HANDLE ud, full;
 static DAT_RMR_HANDLE elsewhere;
 static DAT_LMR_HANDLE read_only;
@@ -257,7 +260,7 @@ static void test_lmr_shared(void)
 	run(&lmr_shared);
 }
 
-/* Each bind that succeeds takes places in the queue, which its completions give back. */
+/* Each successful bind uses slots of the request queue until its completions are taken. */
 static void test_rmr_bind(void)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = things_memory };
@@ -306,11 +309,12 @@ static void test_no_output(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "memory 2.1: lmr create, each row and pair of rows", test_lmr_create },
-	{ "memory 2.1: over an LMR, each row and pair", test_lmr_over },
-	{ "memory 2.1: shared, each row and pair", test_lmr_shared },
-	{ "memory 3.1: bind, each row and pair", test_rmr_bind },
-	{ "memory 1, 2.7, 3: no output, no segments", test_no_output },
+	{ "lmr create: each check, alone and with each later one", test_lmr_create },
+	{ "lmr create over an LMR: each check, alone and with each later one", test_lmr_over },
+	{ "lmr create of shared memory: each check, alone and with each later one",
+	  test_lmr_shared },
+	{ "bind: each check, alone and with each later one", test_rmr_bind },
+	{ "a missing output and missing segments are refused", test_no_output },
 };
 
 UNIT_MAIN("mem_args", tests)

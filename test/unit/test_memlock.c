@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A registration that fails for RLIMIT_MEMLOCK, as those of kernel devices do: the log names the limit, and only then. */
+/*
+ * A registration that fails for RLIMIT_MEMLOCK, as on kernel devices: the log names the limit then,
+ * and in no other case.
+ */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <linux/capability.h>
@@ -12,7 +15,7 @@
 
 #undef ibv_reg_mr
 
-static int refusal; /* errno of each registration; 0: they succeed */
+static int refusal; /* errno of each registration; 0: it succeeds */
 
 struct ibv_mr *__real_ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access);
 struct ibv_mr *__wrap_ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access);
@@ -34,7 +37,10 @@ struct ibv_mr *__wrap_ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t 
 	return refusal ? NULL : __real_ibv_reg_mr_iova2(pd, address, length, iova, access);
 }
 
-/* The right to pin without limit, which root has; false: there is none to give up. */
+/*
+ * Sets whether the process may pin memory without limit, as root may; returns false if it has no
+ * such right to give up.
+ */
 static bool ipc_lock(bool have)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -48,7 +54,7 @@ static bool ipc_lock(bool have)
 	return !syscall(SYS_capset, &header, data) && data[0].permitted & 1u << CAP_IPC_LOCK;
 }
 
-/* In a user namespace of its own a process has rights over nothing of the kernel's. */
+/* A process in its own user namespace has no rights over the kernel's resources. */
 static bool rights_count(void)
 {
 	FILE *map = fopen("/proc/self/uid_map", "r");
@@ -70,7 +76,10 @@ static void limit_to(rlim_t bytes)
 	MUST(setrlimit(RLIMIT_MEMLOCK, &limit));
 }
 
-/* What the log says of a registration that fails with this errno. */
+/*
+ * Returns whether the log names the limit after a registration of this length fails with this
+ * errno.
+ */
 static bool log_names_the_limit(DAT_VLEN length, int error, DAT_RETURN expected)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = env.memory };
@@ -98,12 +107,12 @@ static void test_message(void)
 	ipc_lock(false);
 	limit_to(32768);
 	CU_ASSERT_TRUE(log_names_the_limit(BUFFER, ENOMEM, short_of));
-	/* it fits: something else has run out */
+	/* within the limit: another resource is exhausted */
 	CU_ASSERT_FALSE(log_names_the_limit(4096, ENOMEM, short_of));
-	/* something else is wrong */
+	/* another error */
 	CU_ASSERT_FALSE(log_names_the_limit(BUFFER, ENOSPC, short_of));
 	CU_ASSERT_FALSE(log_names_the_limit(BUFFER, EFAULT, E(INVALID_PARAMETER, INVALID_ARG3)));
-	/* the limit is not for this process */
+	/* the limit does not apply to this process */
 	if (ipc_lock(true) && rights_count())
 		CU_ASSERT_FALSE(log_names_the_limit(BUFFER, ENOMEM, short_of));
 	ipc_lock(false);

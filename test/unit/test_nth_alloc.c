@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Creation without memory: the nth allocation fails, in whatever thread. To be linked with --wrap
- * for each function below.
+ * Creation when the nth allocation fails, in any thread. Linked with --wrap for each function
+ * below.
  */
 #include "dapl/udapl/obj.h"
 #include "test/unit/nth_steps.h"
 
-/* The sanitizers' libraries refer to some of them. */
+/* The sanitizers' libraries refer to some of these functions. */
 #pragma GCC visibility push(default)
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -107,7 +107,7 @@ static void test_first(void)
 	nth_run_all(arm, disarm, 40);
 }
 
-/* Until their slots come again pools grow with what is made in them. */
+/* Pools grow by what is created in them until their freed slots are reused. */
 static void fill_pools(void)
 {
 	enum { MANY = 2100 };
@@ -132,8 +132,8 @@ static void test_again(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "the nth allocation fails: the right error", test_first },
-	{ "the nth allocation fails: nothing is left behind", test_again },
+	{ "a failed allocation is reported as the right error", test_first },
+	{ "a failed allocation leaves nothing behind", test_again },
 };
 
 UNIT_MAIN("nth_alloc", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Creation with too many open files: no descriptor is to be had, then one, then two. */
+/* Creation with too many open files: no descriptor is left, then one, then two. */
 #include <fcntl.h>
 #include <sys/resource.h>
 #include "test/unit/nth_steps.h"
@@ -11,7 +11,7 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* A limit on the number of a descriptor with n - 1 unused ones below. */
+/* Sets a limit that leaves n - 1 free descriptors. */
 static void arm(unsigned n)
 {
 	struct rlimit limit = usual;
@@ -23,7 +23,7 @@ static void arm(unsigned n)
 	MUST(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-/* A call that succeeds may have taken the last one. */
+/* A call that succeeds may have used the last one. */
 static bool disarm(DAT_RETURN status)
 {
 	MUST(setrlimit(RLIMIT_NOFILE, &usual));
@@ -38,7 +38,7 @@ static void test_all(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "the nth descriptor is not to be had", test_all },
+	{ "a failure to open a descriptor is reported and leaves nothing behind", test_all },
 };
 
 UNIT_MAIN("nth_fd", tests)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Opening an IA where there are too few threads, or too little address space: the limits of the process, told as such. */
+/*
+ * Opening an IA with too few threads or too little address space: the error names the limit of the
+ * process.
+ */
 #include <sys/mman.h>
 #include "test/unit/nth_steps.h"
 
-static atomic_bool threads, mappings; /* which calls are counted */
+static atomic_bool threads, mappings; /* which calls may fail */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
 			  void *arg);
@@ -16,14 +19,14 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 			  void *arg)
 {
 	if (atomic_load(&threads) && nth_fails())
-		return EAGAIN; /* RLIMIT_NPROC, pids.max */
+		return EAGAIN; /* as for RLIMIT_NPROC and pids.max */
 	return __real_pthread_create(thread, attr, run, arg);
 }
 
 void *__wrap_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
 	if (atomic_load(&mappings) && nth_fails()) {
-		errno = ENOMEM; /* RLIMIT_AS, max_map_count */
+		errno = ENOMEM; /* as for RLIMIT_AS and max_map_count */
 		return MAP_FAILED;
 	}
 	return __real_mmap(address, length, protection, flags, fd, offset);
@@ -42,7 +45,7 @@ static bool disarm(DAT_RETURN status)
 	return atomic_load(&nth_fired);
 }
 
-/* At least `least` calls fail, each alone. */
+/* Makes each counted call fail alone; at least `least` calls must be counted. */
 static void open_each(atomic_bool *counted, unsigned least)
 {
 	struct nth_scene scene = { .ia = DAT_HANDLE_NULL };
@@ -55,7 +58,7 @@ static void open_each(atomic_bool *counted, unsigned least)
 	atomic_store(counted, false);
 }
 
-/* The event thread of the device, and the engine of the software device. */
+/* The threads are the device's event thread and the software device's engine. */
 static void test_threads(void)
 {
 	open_each(&threads, 2);
@@ -67,8 +70,8 @@ static void test_address_space(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "the nth thread is not to be had", test_threads },
-	{ "the nth mapping is not to be had", test_address_space },
+	{ "a thread that cannot be created is reported as that limit", test_threads },
+	{ "a mapping that cannot be made is reported as that limit", test_address_space },
 };
 
 UNIT_MAIN("nth_limit", tests)

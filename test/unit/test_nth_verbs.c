@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Creation when the device or the CM refuses: the nth of the provider's own calls of verbs and
- * rdma_cm fails, in whatever thread. To be linked with --wrap for each function below.
+ * Creation when the device or the CM refuses: the provider's nth call of verbs or rdma_cm fails, in
+ * any thread. Linked with --wrap for each function below.
  */
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -15,7 +15,7 @@ static bool refused(void)
 	return true;
 }
 
-/* A call that fails with NULL, -1 or the error itself. */
+/* Wraps a call that reports failure by NULL, -1 or an error code. */
 #define REFUSABLE(type, name, failure, parameters, arguments)           \
 	type __real_##name parameters;                                  \
 	type __wrap_##name parameters;                                  \
@@ -101,7 +101,7 @@ static void test_all(void)
 	nth_run_all(arm, disarm, 40);
 }
 
-/* The first call resizes, the second one asks for the size. */
+/* The first call resizes the queue, the second queries its size. */
 static void test_srq_untold(void)
 {
 	struct nth_scene scene;
@@ -120,8 +120,8 @@ static void test_srq_untold(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "the nth call of the device or the CM fails", test_all },
-	{ "a device that resizes an SRQ and does not tell its size: what it was asked for",
+	{ "a failed call of the device or the CM is reported and leaves nothing behind", test_all },
+	{ "an SRQ whose size cannot be queried after a resize has the requested size",
 	  test_srq_untold },
 };
 

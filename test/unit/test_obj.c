@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Pools of objects: handles, their checks, slots that stay readable. */
+/* Pools of objects: handles, their checks, and slots that stay readable after a free. */
 #include <stdlib.h>
 #include "dapl/udapl/mem.h"
 #include "dapl/udapl/provider.h"
@@ -168,18 +168,15 @@ static void test_context_and_type(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "handles 1.2: valid from publish to free",
-	  test_handle_is_valid_between_publish_and_free },
-	{ "handles 1.2: other kinds, small and misaligned values",
+	{ "a handle is valid from publish to free", test_handle_is_valid_between_publish_and_free },
+	{ "handles of other kinds, small and misaligned values are refused",
 	  test_other_kinds_and_wild_values_are_refused },
-	{ "handles 1.2: a freed slot still leads to the provider",
-	  test_freed_slot_leads_to_the_provider },
-	{ "pool: an index finds its slot, over many chunks", test_index_finds_the_slot },
-	{ "pool: a slot comes again as the longest dead, zeroed, a generation on",
+	{ "a freed slot still leads to the provider", test_freed_slot_leads_to_the_provider },
+	{ "an index finds its slot in a pool of many chunks", test_index_finds_the_slot },
+	{ "the slot that was freed first is reused first, zeroed, with a new generation",
 	  test_slots_come_again_the_longest_dead_first },
 	{ "references: retiring", test_retire_needs_no_user_and_forbids_new_ones },
-	{ "context 7.1: any handle carries a context, at first zero, and a type",
-	  test_context_and_type },
+	{ "any handle has a context, at first zero, and a type", test_context_and_type },
 };
 
 UNIT_MAIN("obj", tests)

@@ -56,13 +56,14 @@ static void test_related(void)
 	CU_ASSERT_EQUAL(related, DAT_HA_TRUE);
 	env_close(&env);
 	MUST(dat_registry_providers_related(name, name, &related));
-	CU_ASSERT_EQUAL(related, DAT_HA_UNKNOWN); /* no open IA, no opinion */
+	CU_ASSERT_EQUAL(related, DAT_HA_UNKNOWN); /* not known without an open IA */
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 6: each check", test_checks },
-	{ "ext 6: attributes, open and closed again", test_attributes },
-	{ "registry 6.5 two names of one device: TRUE; no open IA: UNKNOWN", test_related },
+	{ "each check", test_checks },
+	{ "a query opens, returns the attributes and closes again", test_attributes },
+	{ "two names of one device are related; without an open IA the answer is unknown",
+	  test_related },
 };
 
 UNIT_MAIN("open_query", tests)

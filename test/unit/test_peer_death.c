@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A client process is killed in the middle of a transfer: the server hears of it, loses nothing and
- * serves the next.
+ * A client process is killed during a transfer: the server is notified, leaks nothing and serves
+ * the next client.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -19,7 +18,7 @@
 
 #define LENGTH	 (1 << 20)
 #define RECEIVES 8
-#define PATIENCE (UNIT_PATIENCE * 1000u) /* microseconds */
+#define PATIENCE (UNIT_PATIENCE * 1000u) /* in microseconds */
 
 extern char **environ;
 
@@ -92,8 +91,8 @@ static bool next_is(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 }
 
 /*
- * The client: connects, takes the server's memory from its first message, writes to it until it is
- * killed.
+ * The client: connects, learns the server's memory from its first message, and writes to it until
+ * it is killed.
  */
 static int client(DAT_CONN_QUAL qual)
 {
@@ -118,20 +117,7 @@ static int client(DAT_CONN_QUAL qual)
 	}
 }
 
-/* Descriptors of this process, less the one that reads the folder. */
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = -3;
-
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-/* Shared mappings of the software device: memfds. */
+/* Number of shared mappings of the software device (memfds). */
 static int mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -145,12 +131,13 @@ static int mappings(void)
 	return n;
 }
 
-static int fds_before, maps_before;
+static unsigned fds_before;
+static int maps_before;
 
 static bool nothing_left(void *arg)
 {
 	(void)arg;
-	return descriptors() <= fds_before && mappings() <= maps_before;
+	return unit_entries("/proc/self/fd") <= fds_before && mappings() <= maps_before;
 }
 
 static pid_t spawn_client(DAT_CONN_QUAL qual, int *output)
@@ -185,7 +172,7 @@ static DAT_PSP_HANDLE listen_somewhere(struct side *side, DAT_CONN_QUAL *qual)
 	}
 }
 
-/* Returns how long the server did not know of it. */
+/* Returns how long the server took to notice. */
 static uint64_t serve_and_kill(struct side *server, DAT_CONN_QUAL qual)
 {
 	DAT_LMR_TRIPLET message = server->local;
@@ -208,7 +195,7 @@ static uint64_t serve_and_kill(struct side *server, DAT_CONN_QUAL qual)
 					       DAT_COMPLETION_DEFAULT_FLAG),
 			      DAT_SUCCESS);
 	CU_ASSERT_FATAL(next_is(server->transfers, DAT_DTO_COMPLETION_EVENT));
-	CU_ASSERT_EQUAL_FATAL(read(output, &c, 1), 1); /* it is writing */
+	CU_ASSERT_EQUAL_FATAL(read(output, &c, 1), 1); /* the client is writing */
 
 	kill(pid, SIGKILL);
 	killed = clock_now();
@@ -220,7 +207,7 @@ static uint64_t serve_and_kill(struct side *server, DAT_CONN_QUAL qual)
 
 	CU_ASSERT_EQUAL(dat_ep_free(server->ep), DAT_SUCCESS);
 	while (dat_evd_dequeue(server->transfers, &event) == DAT_SUCCESS)
-		; /* flushed receives */
+		; /* takes flushed receives */
 	close(output);
 	CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
 	CU_ASSERT(unit_wait_for(nothing_left, NULL, UNIT_PATIENCE));
@@ -249,10 +236,12 @@ static void killed_client(void)
 	CU_ASSERT_FATAL(side_open(server));
 	psp = listen_somewhere(server, &service.qual);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(psp);
-	/* The first client may make things that stay for the next: a wake descriptor, a table. */
+	/*
+	 * The first client may cause objects that stay for later ones: a wake descriptor, a table.
+	 */
 	fds_before = maps_before = 1 << 20;
 	next_client(&service);
-	fds_before = descriptors();
+	fds_before = unit_entries("/proc/self/fd");
 	maps_before = mappings();
 	for (i = 0; i < 3; i++)
 		CU_ASSERT(unit_is_soon(next_client, &service, NSEC_PER_SEC));
@@ -263,8 +252,8 @@ static void killed_client(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C.10, T23 client killed in the middle of a transfer: one ending within 1 s, nothing "
-	  "left, next served",
+	{ "a client is killed during a transfer: one end within 1 s, nothing "
+	  "left, and the next is served",
 	  killed_client },
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Posting: every check in its order, and what reaches the device. */
+/* Posting: the checks in their order, and the request that reaches the device. */
 #include "test/unit/rig.h"
 
 static DAT_LMR_TRIPLET iov[8];
@@ -123,7 +123,7 @@ static void test_flags_on_the_wire(void)
 	CU_ASSERT_EQUAL(fake.last.flags, IB_POST_SIGNALED);
 	MUST(dat_ep_post_send(rig.ep, 2, iov, cookie, all));
 	CU_ASSERT_EQUAL(fake.last.flags, IB_POST_SOLICITED | IB_POST_FENCE);
-	/* solicited says nothing on operations that the peer does not see */
+	/* SOLICITED has no effect on operations that the peer does not see */
 	MUST(dat_ep_post_rdma_write(rig.ep, 2, iov, cookie, &remote, all));
 	CU_ASSERT_EQUAL(fake.last.flags, IB_POST_FENCE);
 	MUST(dat_ep_post_rdma_read(rig.ep, 2, iov, cookie, &remote,
@@ -161,12 +161,12 @@ static void test_length(void)
 	IS(dat_ep_post_rdma_write(rig.ep, 2, iov, cookie, &remote, 0),
 	   E(INVALID_PARAMETER, INVALID_ARG3));
 	MUST(dat_ep_post_recv(rig.ep, 2, iov, cookie, 0));
-	/* a sum that 32 bits cannot hold */
+	/* a sum of lengths beyond 32 bits */
 	segments(UINT32_MAX, 2, 1);
 	IS(dat_ep_post_send(rig.ep, 2, iov, cookie, 0), E(INVALID_PARAMETER, INVALID_ARG3));
 	segments(FAKE_MAX_MESSAGE - 1, 1, 1);
 	MUST(dat_ep_post_send(rig.ep, 2, iov, cookie, 0));
-	/* what the remote segment says of its length is not looked at */
+	/* the length of the remote segment is ignored */
 	MUST(dat_ep_post_rdma_write(rig.ep, 2, iov, cookie, &remote, 0));
 	rig_close(&rig);
 }
@@ -194,7 +194,7 @@ static void test_states(void)
 	IS(rig_send(&rig, 3, 0), E(INVALID_STATE, INVALID_STATE_EP_DISCPENDING));
 	MUST(rig_recv(&rig, 3));
 	fake.upcalls.conn(rig.ep, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
-	/* taken, to be flushed */
+	/* accepted, and flushed later */
 	MUST(rig_send(&rig, 4, 0));
 	MUST(rig_recv(&rig, 4));
 	CU_ASSERT_TRUE(fake.last.qp->error);
@@ -269,7 +269,7 @@ static void test_device_refuses(void)
 		fake.refuse = answers[i];
 		IS(rig_recv(&rig, 1), answers[i]);
 	}
-	/* the slots went back */
+	/* the slots were freed */
 	MUST(dat_ep_get_status(rig.ep, NULL, &recv_idle, &request_idle));
 	CU_ASSERT_EQUAL(recv_idle, DAT_TRUE);
 	CU_ASSERT_EQUAL(request_idle, DAT_TRUE);
@@ -345,22 +345,23 @@ static void test_inline(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "dto 1.1 row 1: handles", test_handles },
-	{ "dto 1.1 row 4: num_segments above max iov is ARG2", test_num_segments },
-	{ "dto 1.1 rows 5, 6: pointers", test_pointers },
-	{ "dto 1.1 row 7, 2: flags that no post may carry", test_flags },
-	{ "dto 1.3, 2: flags as the device gets them", test_flags_on_the_wire },
-	{ "dto 2: UNSIGNALLED only where the endpoint announced it",
+	{ "handles", test_handles },
+	{ "num_segments above max iov is ARG2", test_num_segments },
+	{ "pointers", test_pointers },
+	{ "flags that no post may carry", test_flags },
+	{ "flags reach the device", test_flags_on_the_wire },
+	{ "UNSIGNALLED is refused unless the endpoint has that flag",
 	  test_unsignalled_by_attribute },
-	{ "dto 1.1 row 8: the device's largest message, in 64 bits, no other limit", test_length },
-	{ "dto 1.1 row 9: states", test_states },
-	{ "dto 1.1 row 10: no QP", test_no_qp },
-	{ "dto 1.1 row 11: a full queue, and one place after a reap", test_full },
-	{ "dto 1.1 row 11: a side without an EVD has no queue", test_a_side_without_an_evd },
-	{ "dto 1.1 row 12: the device refuses, the slot goes back", test_device_refuses },
-	{ "dto 1.3: the consumer's list goes as it is", test_lists_go_as_they_are },
-	{ "dto 3: segments of no length are dropped", test_empty_segments_are_dropped },
-	{ "dto 1.3: inline up to what the device granted", test_inline },
+	{ "the device's largest message, counted in 64 bits, is the only limit", test_length },
+	{ "states", test_states },
+	{ "no QP", test_no_qp },
+	{ "a full queue has room for one request after one completion", test_full },
+	{ "a side without an EVD has no queue", test_a_side_without_an_evd },
+	{ "a post that the device refuses uses no slot", test_device_refuses },
+	{ "the consumer's list of segments reaches the device unchanged",
+	  test_lists_go_as_they_are },
+	{ "segments of length 0 are dropped", test_empty_segments_are_dropped },
+	{ "payload is inline up to the size that the device granted", test_inline },
 };
 
 UNIT_MAIN("post", tests)

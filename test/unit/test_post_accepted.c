@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Requests of the passive side between dat_cr_accept and its ESTABLISHED, over a device in the test's hands: they go to
- * the device as soon as the queue pair is up, and no sooner.
+ * Requests that the passive side posts between dat_cr_accept and ESTABLISHED, over the fake device:
+ * they reach the device once the queue pair is up, not before.
  */
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
@@ -65,7 +65,7 @@ static DAT_EP_STATE state_now(void)
 	return state;
 }
 
-/* ---- the requests: each kind, the common one and the others ---- */
+/* ---- every kind of request, on the fast path and on the slow path ---- */
 
 static DAT_DTO_COOKIE cookie(uint64_t value)
 {
@@ -116,7 +116,7 @@ static void test_taken(void)
 	CU_ASSERT_EQUAL(state_now(), DAT_EP_STATE_COMPLETION_PENDING);
 	post_each(DAT_SUCCESS);
 	CU_ASSERT_EQUAL(state_now(), DAT_EP_STATE_COMPLETION_PENDING);
-	/* the device may complete them before the peer's answer comes */
+	/* the device may complete them before the peer's answer arrives */
 	for (i = 0; i < 3; i++)
 		post(0);
 	rig_complete(rig.request, fake.last.wr_id, DAT_DTO_SUCCESS, 0);
@@ -129,7 +129,7 @@ static void test_taken(void)
 	teardown();
 }
 
-/* What another thread posts while dat_cr_accept brings the queue pair up. */
+/* Posts as another thread may while dat_cr_accept brings the queue pair up. */
 static void accepting(void)
 {
 	post_each(E(INVALID_STATE, INVALID_STATE_EP_COMPLPENDING));
@@ -144,7 +144,7 @@ static void test_not_before_the_queue_pair_is_up(void)
 	teardown();
 }
 
-/* The second connection of an EP is no more up than the first was. */
+/* After a reset, requests are refused again until the second connection has its queue pair up. */
 static void test_not_before_after_a_reset(void)
 {
 	setup();
@@ -170,7 +170,7 @@ static void test_refused_accept(void)
 	teardown();
 }
 
-/* The connection never comes about: what was posted is flushed by the queue pair, which is in error. */
+/* The connection fails: the queue pair is in error and flushes the posted requests. */
 static void test_failed_connection(void)
 {
 	setup();
@@ -187,7 +187,7 @@ static void test_failed_connection(void)
 	teardown();
 }
 
-/* A failed request ends what is not established yet, with one event. */
+/* A failed request ends a connection that is not established yet, with one event. */
 static void test_failed_request(void)
 {
 	DAT_EVENT event;
@@ -206,12 +206,14 @@ static void test_failed_request(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "C11: each kind is taken between accept and ESTABLISHED", test_taken },
-	{ "... by a queue pair that is up", test_not_before_the_queue_pair_is_up },
-	{ "... also in the second life of an endpoint", test_not_before_after_a_reset },
-	{ "an accept that fails leaves nothing to post to", test_refused_accept },
-	{ "a connection that does not come about flushes them", test_failed_connection },
-	{ "a request that fails breaks it", test_failed_request },
+	{ "C11: each kind of request is accepted between accept and ESTABLISHED", test_taken },
+	{ "requests are refused until the queue pair is up", test_not_before_the_queue_pair_is_up },
+	{ "after a reset requests are refused until the next queue pair is up",
+	  test_not_before_after_a_reset },
+	{ "after a failed accept requests are refused", test_refused_accept },
+	{ "requests before ESTABLISHED are flushed when the connection fails",
+	  test_failed_connection },
+	{ "a request that fails before ESTABLISHED breaks the connection", test_failed_request },
 };
 
 UNIT_MAIN("post_accepted", tests)

@@ -10,7 +10,7 @@ struct post_args {
 	DAT_COMPLETION_FLAGS flags;
 };
 
-/* One of datagrams, one that an SRQ feeds, and one whose queues are full. */
+/* An EP for datagrams, one on an SRQ, and one with full queues. */
 static DAT_EP_HANDLE ud, fed, full;
 
 static void post_good(void *args)
@@ -27,7 +27,7 @@ static void post_good(void *args)
 		a->segments[i] = (DAT_LMR_TRIPLET){ (uintptr_t)things_memory, 8, things.lkey };
 }
 
-/* What a post has taken its completion gives back. */
+/* Reaps the completion, which retires the request's slot. */
 static void post_undo(void *args)
 {
 	(void)args;
@@ -124,7 +124,7 @@ static const struct spoil_row send_rows[] = {
 	LENGTH_ROW(ARG3), STATE_ROW,  FULL_ROW,
 };
 
-/* A receive is taken in any state, and of any length. */
+/* A receive may be posted in any state and with any length. */
 static const struct spoil_row recv_rows[] = {
 	EP_ROW,
 	{ "srq", on_srq, E(INVALID_STATE, INVALID_STATE_SRQ_IN_USE), 1 },
@@ -266,10 +266,10 @@ static void test_extensions(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "dto 1.1: send and receive, each row and pair of rows", test_messages },
-	{ "dto 1.1: write and read, each row and pair", test_rdma },
-	{ "dto 11: send_with_invalidate, each row and pair", test_invalidate },
-	{ "ext 2: each row and pair", test_extensions },
+	{ "send and receive: each check, alone and with each later one", test_messages },
+	{ "write and read: each check, alone and with each later one", test_rdma },
+	{ "send_with_invalidate: each check, alone and with each later one", test_invalidate },
+	{ "each row and pair", test_extensions },
 };
 
 UNIT_MAIN("post_args", tests)

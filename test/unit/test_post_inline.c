@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What goes inline to a device that reads inline data by address, as drivers of hardware do. */
+/* Requests with inline data on a device that reads it by address, as hardware drivers do. */
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
 
@@ -70,7 +70,7 @@ static DAT_RETURN post_recv(DAT_EP_HANDLE ep, DAT_COUNT count)
 
 static const struct {
 	DAT_RETURN (*post)(DAT_EP_HANDLE ep, DAT_COUNT count);
-	bool is_inline; /* where the payload is short, and addressed by address */
+	bool is_inline; /* the payload is short, and the region's addresses are virtual addresses */
 } kinds[] = {
 	{ post_send, true },
 	{ post_send_silent, true },
@@ -115,7 +115,7 @@ static DAT_LMR_HANDLE lmr_open(struct rig *rig, DAT_VA_TYPE va_type)
 	return lmr;
 }
 
-/* Each kind with 8 bytes, in one segment and in two, from `base` on. */
+/* Posts 8 bytes with each kind of request, in one and in two segments, starting at `base`. */
 static void post_each(DAT_EP_HANDLE ep, uint64_t base, bool may_be_inline)
 {
 	DAT_COUNT count;
@@ -148,7 +148,7 @@ static void test_by_address(void)
 	rig_close(&rig);
 }
 
-/* The endpoint is there before the region, and other memory of the process is still sent. */
+/* The endpoint is created before the zero-based region; other memory can still be sent. */
 static void test_region_after_endpoint(void)
 {
 	struct rig rig;
@@ -180,7 +180,7 @@ static void test_region_before_endpoint(void)
 	rig_close(&rig);
 }
 
-/* A queue pair that is made anew is granted its inline data anew. */
+/* The inline size of a new queue pair is granted again. */
 static void test_region_before_reset(void)
 {
 	struct rig rig;
@@ -199,7 +199,7 @@ static void test_region_before_reset(void)
 	rig_close(&rig);
 }
 
-/* Of the same memory, registered once more: the addresses of the other region stay usable. */
+/* A zero-based region over an existing LMR; the addresses of that LMR stay valid. */
 static void test_region_of_a_region(void)
 {
 	DAT_REGION_DESCRIPTION region;
@@ -220,7 +220,7 @@ static void test_region_of_a_region(void)
 	rig_close(&rig);
 }
 
-/* A region of another IA changes nothing. */
+/* A region of another IA has no effect. */
 static void test_other_ia(void)
 {
 	struct rig rig, other;
@@ -241,10 +241,11 @@ static void test_other_ia(void)
 
 static const struct unit_test tests[] = {
 	{ "short payloads of sends and writes go inline", test_by_address },
-	{ "a zero-based region ends that for endpoints that are there",
+	{ "a zero-based region ends inline sends of existing endpoints",
 	  test_region_after_endpoint },
-	{ "... for endpoints that are made later", test_region_before_endpoint },
-	{ "... and for an endpoint that is reset", test_region_before_reset },
+	{ "a zero-based region ends inline sends of later endpoints", test_region_before_endpoint },
+	{ "a zero-based region ends inline sends of an endpoint that is reset",
+	  test_region_before_reset },
 	{ "a region of another region, zero-based", test_region_of_a_region },
 	{ "a zero-based region of another IA changes nothing", test_other_ia },
 };

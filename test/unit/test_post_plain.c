@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The plain way of posting, one segment and no flag, or a suppressed request, beside the other one: they may differ in
- * nothing.
+ * The fast path of posting (one segment without flags, or a suppressed request) behaves as the slow
+ * path does.
  */
 #include "test/unit/rig.h"
 
@@ -87,12 +87,12 @@ static void test_states(void)
 	rig_establish();
 	for (i = 0; i < COUNT(requests); i++)
 		MUST(requests[i](rig.ep));
-	/* with requests outstanding the graceful end is not yet there */
+	/* with requests outstanding the graceful disconnect is not complete */
 	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	for (i = 0; i < COUNT(requests); i++)
 		IS(requests[i](rig.ep), E(INVALID_STATE, INVALID_STATE_EP_DISCPENDING));
 	fake.upcalls.conn(fake.conn->owner, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
-	MUST(post_send(rig.ep)); /* to be flushed */
+	MUST(post_send(rig.ep)); /* will be flushed */
 	MUST(post_recv(rig.ep));
 	MUST(dat_ep_reset(rig.ep));
 	IS(post_send(rig.ep), E(INVALID_STATE, INVALID_STATE_EP_UNCONNECTED));
@@ -136,7 +136,7 @@ static void test_full(void)
 	rig_close(&rig);
 }
 
-/* Whichever way each of them went. */
+/* Requests of both paths share the queue. */
 static void test_both_ways_share_the_queue(void)
 {
 	struct rig rig;
@@ -186,7 +186,7 @@ static void test_refused(void)
 		fake.refuse = answers[i];
 		IS(post_recv(rig.ep), answers[i]);
 	}
-	/* as if nothing had been posted */
+	/* the state is as before the post */
 	MUST(dat_ep_get_status(rig.ep, &state, &recv_idle, &request_idle));
 	CU_ASSERT_TRUE(recv_idle && request_idle);
 	CU_ASSERT_EQUAL(counted(rig.ep, DCNT_EP_POST_SEND), 0);
@@ -203,7 +203,7 @@ static void test_refused(void)
 	rig_close(&rig);
 }
 
-/* Suppressed ones before it come back with a plain one, which is signalled. */
+/* A signalled request on the fast path retires the suppressed requests before it. */
 static void test_after_suppressed(void)
 {
 	struct rig rig;
@@ -223,7 +223,10 @@ static void test_after_suppressed(void)
 	rig_close(&rig);
 }
 
-/* Whether the last post asks for a completion, which is made then: the consumer hears nothing of it. */
+/*
+ * Returns whether the last post asked the device for a completion, and makes that completion; the
+ * consumer sees no event.
+ */
 static bool was_signalled(struct rig *rig)
 {
 	DAT_EVENT event;
@@ -253,7 +256,7 @@ static void test_suppressed(void)
 			signalled++;
 			silent = 0;
 		} else {
-			CU_ASSERT_TRUE(++silent < 3); /* half a queue */
+			CU_ASSERT_TRUE(++silent < 3); /* at least one completion for half a queue */
 		}
 	}
 	CU_ASSERT_EQUAL(signalled, 20);
@@ -333,16 +336,16 @@ static void test_largest_message(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "dto 1.1 row 9: states, from one to the next", test_states },
-	{ "dto 1.1 row 9: an internal request opens no closed queue", test_marker },
-	{ "dto 1.1 row 11, C8: a full queue, one reap, one place", test_full },
-	{ "dto 6: both ways fill one queue", test_both_ways_share_the_queue },
-	{ "dto 1.1 row 12: refused by the device, nothing was posted", test_refused },
-	{ "dto 6: suppressed requests come back", test_after_suppressed },
-	{ "dto 2, 6: suppressed requests go as others do, but for every third", test_suppressed },
-	{ "dto 1.3, 3: what the device gets", test_what_the_device_gets },
-	{ "dto 1.1 rows 5, 6: pointers", test_pointers },
-	{ "dto 1.1 row 8: the device's largest message", test_largest_message },
+	{ "the fast path follows the states of the endpoint", test_states },
+	{ "an internal request does not open a closed queue", test_marker },
+	{ "a full queue has room for one request after one completion", test_full },
+	{ "the fast and the slow path fill one queue", test_both_ways_share_the_queue },
+	{ "a request that the device refuses leaves the queue unchanged", test_refused },
+	{ "a signalled request retires the suppressed ones before it", test_after_suppressed },
+	{ "the device completes one suppressed request in half a queue", test_suppressed },
+	{ "requests of the fast path reach the device unchanged", test_what_the_device_gets },
+	{ "pointers", test_pointers },
+	{ "the device's largest message", test_largest_message },
 };
 
 UNIT_MAIN("post_plain", tests)

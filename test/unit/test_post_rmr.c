@@ -71,9 +71,9 @@ static void test_read_to_rmr(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "dto 11: a send that invalidates, each check", test_checks },
-	{ "dto 11: as the device gets it", test_at_the_device },
-	{ "dto 11: a read into an RMR", test_read_to_rmr },
+	{ "a send that invalidates: each check", test_checks },
+	{ "a send that invalidates reaches the device", test_at_the_device },
+	{ "a read into an RMR: each check, and the device's request", test_read_to_rmr },
 };
 
 UNIT_MAIN("post_rmr", tests)

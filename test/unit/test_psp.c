@@ -25,7 +25,7 @@ static void test_arguments(void)
 	IS(dat_psp_create(env.ia, 0, env.cr, 7, NULL), E(INVALID_PARAMETER, INVALID_ARG5));
 	IS(dat_psp_create(env.ia, 0, env.cr, 7, &psp), E(INVALID_PARAMETER, INVALID_ARG4));
 	IS(dat_psp_create(env.ia, 0, env.cr, 0, &psp), E(INVALID_PARAMETER, INVALID_ARG2));
-	/* C6: no subtype */
+	/* C6: without a subtype */
 	IS(dat_psp_create(env.ia, env.qual, env.cr, 0, &psp), E0(CONN_QUAL_IN_USE));
 	CU_ASSERT_PTR_EQUAL(psp, env.cr);
 	evd_close(conn);
@@ -67,7 +67,7 @@ static void test_free(void)
 	env_close(&env);
 }
 
-/* A mixed EVD takes requests too. */
+/* A mixed EVD also accepts requests. */
 static void test_mixed_evd(void)
 {
 	DAT_EVD_HANDLE mixed;
@@ -102,8 +102,8 @@ static void test_mixed_evd(void)
 }
 
 /*
- * As a dozen clients come and go, the listener is closed and opened under them: each attempt ends
- * in one event.
+ * The listener is closed and opened again while a dozen clients connect; each attempt ends in one
+ * event.
  */
 static void test_churn(void)
 {
@@ -142,11 +142,11 @@ static void test_churn(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "connection 9.1 rows 1-6: arguments in their order", test_arguments },
-	{ "connection 9.3: query", test_query },
-	{ "connection 9.4: free, and the qualifier can be had again at once", test_free },
-	{ "connection 9.1: requests in a mixed EVD", test_mixed_evd },
-	{ "connection 9.4: requests that meet the close end in one event", test_churn },
+	{ "arguments in their order", test_arguments },
+	{ "query", test_query },
+	{ "after a free the qualifier can be used at once", test_free },
+	{ "requests can come to an EVD of several streams", test_mixed_evd },
+	{ "a request that races with the close ends in one event", test_churn },
 };
 
 UNIT_MAIN("psp", tests)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Service points whose requests come with an endpoint, and those on any qualifier. */
+/* Service points whose requests come with an endpoint, and service points on any qualifier. */
 #include <stdlib.h>
 #include "test/unit/ep_util.h"
 
 static struct env env;
-static struct end a, b; /* b lends its EVDs */
+static struct end a, b; /* the provider's EPs use b's EVDs */
 
 static void setup(void)
 {
@@ -84,7 +84,7 @@ static void test_accept(void)
 	CU_ASSERT_PTR_NULL(param.connect_evd_handle);
 	CU_ASSERT_EQUAL(param.local_port_qual, env.qual);
 	CU_ASSERT_NOT_EQUAL(param.remote_port_qual, 0);
-	/* as it is it cannot be accepted with */
+	/* cannot be accepted in this state */
 	IS(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL), E(INVALID_HANDLE, INVALID_HANDLE_EP));
 	IS(dat_cr_accept(cr, a.ep, 0, NULL), E(INVALID_HANDLE, INVALID_HANDLE_EP));
 	IS(dat_ep_post_recv(b.ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 }, 0),
@@ -104,7 +104,7 @@ static void test_accept(void)
 	OK(try_send(&a, 3, 0));
 	expect_dto(b.recv, b.ep, 1, DAT_DTO_SUCCESS);
 	disconnect_pair(&a, &b);
-	/* from here on it is an EP like any other */
+	/* from now on it is an ordinary EP */
 	OK(dat_ep_reset(b.ep));
 	end_free_ep(&b);
 	teardown();
@@ -130,7 +130,7 @@ static void test_reject(void)
 	teardown();
 }
 
-/* Each request has an EP of its own, the PSP goes on. */
+/* Each request has its own EP, and the PSP keeps listening. */
 static void test_several(void)
 {
 	struct end more[3];
@@ -147,7 +147,7 @@ static void test_several(void)
 	}
 	CU_ASSERT_PTR_NOT_EQUAL(ep[0], ep[1]);
 	CU_ASSERT_PTR_NOT_EQUAL(ep[1], ep[2]);
-	/* EPs of requests without an answer keep the IA from closing */
+	/* EPs of unanswered requests make a graceful close fail */
 	IS(dat_ia_close(env.ia, DAT_CLOSE_GRACEFUL_FLAG),
 	   E(INVALID_STATE, INVALID_STATE_IA_IN_USE));
 	for (i = 0; i < 3; i++) {
@@ -159,7 +159,7 @@ static void test_several(void)
 	teardown();
 }
 
-/* No room for the request: its EP is not left behind. */
+/* A request without room in the EVD leaves no EP behind. */
 static void test_no_room(void)
 {
 	DAT_EVD_HANDLE small;
@@ -262,13 +262,13 @@ static void test_any(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "T2 T6 T10: an EP that comes with the request", test_accept },
-	{ "T9: rejected, it is gone", test_reject },
-	{ "connection 9.7: one for each request", test_several },
-	{ "connection 9.7: no room, nothing left", test_no_room },
-	{ "abrupt close: a request with its EP", test_abrupt_close },
-	{ "connection 9.2: create_any, arguments in their order", test_any_arguments },
-	{ "connection 9.2: qualifiers that are free", test_any },
+	{ "a request comes with an EP that accepts it", test_accept },
+	{ "a reject frees the request's EP", test_reject },
+	{ "each request has its own EP", test_several },
+	{ "a request without room in the EVD leaves no EP", test_no_room },
+	{ "an abrupt close frees a request with its EP", test_abrupt_close },
+	{ "create_any, arguments in their order", test_any_arguments },
+	{ "create_any finds free qualifiers", test_any },
 };
 
 UNIT_MAIN("psp_provider", tests)

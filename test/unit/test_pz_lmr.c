@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Protection zones and memory regions: every check, and what comes out. */
+/* Protection zones and memory regions: the checks, and the resulting registrations. */
 #include "dat2/dat_ib_extensions.h"
 #include "test/unit/rig.h"
 
@@ -10,7 +10,7 @@ static DAT_REGION_DESCRIPTION region_of(void *address)
 	return (DAT_REGION_DESCRIPTION){ .for_va = address };
 }
 
-/* A registration that nothing is wrong with, and one thing to change at a time. */
+/* A valid registration, of which each test changes one argument. */
 struct request {
 	DAT_IA_HANDLE ia;
 	DAT_MEM_TYPE type;
@@ -68,7 +68,7 @@ static void test_pz_in_use(void)
 	MUST(ask(&r));
 	IS(dat_pz_free(rig.pz), E(INVALID_STATE, INVALID_STATE_PZ_IN_USE));
 	MUST(dat_lmr_free(lmr));
-	fake.refuse = E0(CONN_QUAL_IN_USE); /* as EBUSY comes up */
+	fake.refuse = E0(CONN_QUAL_IN_USE); /* the status for EBUSY */
 	IS(dat_pz_free(rig.pz), E(INVALID_STATE, INVALID_STATE_PZ_IN_USE));
 	rig_close(&rig);
 }
@@ -278,16 +278,16 @@ static void test_sync(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "memory 1: pz create, query and free, every row", test_pz_checks },
-	{ "memory 1: a pz that an EP, an LMR or the device uses", test_pz_in_use },
-	{ "memory 1: a freed pz is no handle", test_freed_pz_is_invalid },
-	{ "memory 2.1: lmr create, rows 1 to 10", test_lmr_checks },
-	{ "memory 2.1: what the device cannot do", test_lmr_without_the_device },
-	{ "memory 2.4, 2.5, 2.6: outputs, query and free", test_lmr_outputs },
-	{ "memory 2.4: no remote privilege, no rmr context", test_local_lmr_has_no_rmr_context },
-	{ "memory 2.2: an LMR over an LMR outlives it", test_lmr_over_lmr },
-	{ "memory 2.2: the 40 bytes of a shared cookie come back", test_shared_cookie },
-	{ "memory 2.7: sync", test_sync },
+	{ "pz create, query and free: every check", test_pz_checks },
+	{ "a PZ that an EP, an LMR or the device uses is not freed", test_pz_in_use },
+	{ "a freed PZ is refused", test_freed_pz_is_invalid },
+	{ "lmr create: every check", test_lmr_checks },
+	{ "registrations that the device cannot do are refused", test_lmr_without_the_device },
+	{ "an LMR's outputs and query agree, and it can be freed", test_lmr_outputs },
+	{ "without a remote privilege there is no RMR context", test_local_lmr_has_no_rmr_context },
+	{ "an LMR over an LMR outlives it", test_lmr_over_lmr },
+	{ "a query returns the 40 bytes of a shared cookie", test_shared_cookie },
+	{ "sync", test_sync },
 };
 
 UNIT_MAIN("pz_lmr", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Each check of the queries: a bit that no mask has, no place for the answer, and both. */
+/* Checks of the queries: an unknown bit in the mask, no output, and both. */
 #include "test/unit/things.h"
 
 #define QUERY(name, type, structure)                                         \
@@ -26,7 +26,7 @@ static const struct {
 	DAT_RETURN (*query)(DAT_HANDLE h, unsigned mask, bool place);
 	const DAT_HANDLE *handle;
 	unsigned all, unknown;
-	bool mask_first; /* the order of the two checks */
+	bool mask_first; /* the mask is checked before the output */
 } queries[] = {
 	{ "pz", on_pz_query, &things.pz, DAT_PZ_FIELD_ALL, 0x02, false },
 	{ "lmr", on_lmr_query, &things.lmr, DAT_LMR_FIELD_ALL, 0x800, false },
@@ -75,7 +75,7 @@ static void test_queries(void)
 	things_close();
 }
 
-/* What is not bound has no triplet to be told. */
+/* An RMR that is not bound has no triplet. */
 static void test_unbound(void)
 {
 	things_open();
@@ -85,7 +85,7 @@ static void test_unbound(void)
 	things_close();
 }
 
-/* dat_ia_query has two masks and two places, in this order. */
+/* dat_ia_query checks two masks and two outputs, in this order. */
 static void test_ia(void)
 {
 	static const struct {
@@ -123,9 +123,9 @@ static void test_ia(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "queries: masks and places", test_queries },
-	{ "memory 3.3: an unbound RMR has no triplet", test_unbound },
-	{ "ia 3.2, 3.3: query and close", test_ia },
+	{ "queries check the mask, then the output", test_queries },
+	{ "an unbound RMR has no triplet", test_unbound },
+	{ "an open query and close check masks and outputs", test_ia },
 };
 
 UNIT_MAIN("query_args", tests)

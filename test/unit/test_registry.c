@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The registry's lists: what is registered, taken back, listed, matched and related. */
+/* The registry's lists: registration, removal, listing, matching and ia_related. */
 #include "dat/common/handle.h"
 #include "test/unit/fake.h"
 
@@ -51,7 +51,8 @@ static void add(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEA
 }
 
 /*
- * The minor and thread safety that a request is answered with, as minor * 10 + safe; or the error.
+ * Returns the minor version and thread safety that a request gets, as minor * 10 + safe, or the
+ * error.
  */
 static DAT_RETURN match(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe)
 {
@@ -73,12 +74,12 @@ TEST(match_versions)
 	add("a", 2, 1, DAT_FALSE);
 	add("a", 2, 5, DAT_FALSE);
 	add("a", 2, 3, DAT_FALSE);
-	add("a", 1, 2, DAT_FALSE);
+	add("a", 4, 2, DAT_FALSE);
 	CU_ASSERT_EQUAL(match("a", 2, 5, DAT_FALSE), 50);
 	CU_ASSERT_EQUAL(match("a", 2, 3, DAT_FALSE), 30);
 	CU_ASSERT_EQUAL(match("a", 2, 2, DAT_FALSE), 30);
 	CU_ASSERT_EQUAL(match("a", 2, 0, DAT_FALSE), 10);
-	CU_ASSERT_EQUAL(match("a", 1, 0, DAT_FALSE), 20);
+	CU_ASSERT_EQUAL(match("a", 4, 0, DAT_FALSE), 20);
 	CU_ASSERT_EQUAL(match("a", 2, 6, DAT_FALSE), NOT_FOUND(MINOR_NOT_FOUND));
 	CU_ASSERT_EQUAL(match("a", 3, 0, DAT_FALSE), NOT_FOUND(MAJOR_NOT_FOUND));
 	CU_ASSERT_EQUAL(match("b", 2, 0, DAT_FALSE), NOT_FOUND(NAME_NOT_REGISTERED));
@@ -115,6 +116,37 @@ TEST(open_reports_the_kind_of_miss)
 	CU_ASSERT_EQUAL(fake_open("a", &ia), 0x12345);
 	CU_ASSERT_STRING_EQUAL(opened_as, "a");
 	CU_ASSERT_PTR_NULL(ia);
+}
+
+/*
+ * A DAT 1.2 library, whose table ends at the end of mapped memory, and a program that claims to be
+ * one.
+ */
+static void child_add_of_dat_1(void)
+{
+	DAT_PROVIDER_INFO info = info_of("mine", 1, 2, DAT_FALSE);
+	struct fake_capture capture = fake_capture(STDERR_FILENO);
+	const char *text;
+	DAT_IA_HANDLE ia;
+
+	CU_ASSERT_EQUAL(fake_openv("old", 1, 2, DAT_FALSE, &ia), NOT_FOUND(NAME_NOT_REGISTERED));
+	CU_ASSERT_EQUAL(dat_registry_add_provider(&provider, &info),
+			FAKE_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE));
+	text = fake_captured(capture);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		text,
+		"libdat2: old: a provider of DAT 1.2 is refused, providers are of DAT 2.0\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "did not register it\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "libdat2: mine: a provider of DAT 1.2 is refused"));
+}
+
+static void add_of_dat_1(void)
+{
+	char conf[512];
+
+	snprintf(conf, sizeof(conf), "old u1.2 nonthreadsafe default %s old.1.2 \"\" \"\"\n",
+		 getenv("OLD_PROVIDER"));
+	fake_in_child(conf, child_add_of_dat_1);
 }
 
 TEST(add_checks)
@@ -231,7 +263,7 @@ static void child_list_leaves_the_rest(void)
 	DAT_PROVIDER_INFO info, *list[1] = { &info };
 	DAT_COUNT count = 0;
 
-	/* one provider: what lies behind the single pointer is nobody's */
+	/* one provider: dat_registry_list_providers must not touch memory behind the one pointer */
 	CU_ASSERT_EQUAL(dat_registry_list_providers(64, &count, list), DAT_SUCCESS);
 	CU_ASSERT_EQUAL(count, 1);
 	CU_ASSERT_STRING_EQUAL(info.ia_name, "only");
@@ -243,7 +275,7 @@ static void list_leaves_the_rest(void)
 		      child_list_leaves_the_rest);
 }
 
-static DAT_HA_RELATIONSHIP opinions[2]; /* of "a" and of "b" */
+static DAT_HA_RELATIONSHIP opinions[2]; /* answers for "a" and "b" */
 
 static DAT_RETURN give_opinion(DAT_IA_HANDLE ia, const DAT_NAME_PTR other, DAT_BOOLEAN *related)
 {
@@ -331,17 +363,19 @@ TEST(related_answers)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 4.2 rules 1, 2, 4: exact, next minor, and the kinds of miss", match_versions },
-	{ "registry 4.2 rule 3: thread safe entries for any request", match_thread_safety },
-	{ "registry 4.2 dat_ia_openv passes the subtype on", open_reports_the_kind_of_miss },
-	{ "registry 6.1 list: checks", list_checks },
-	{ "registry 6.1 list: file order, then dynamic entries", list_order },
-	{ "registry 6.1 list: more entries than room is a success", list_short },
-	{ "registry 6.1 list: no element beyond the last entry is touched", list_leaves_the_rest },
-	{ "registry 6.2 add_provider: checks", add_checks },
-	{ "registry 6.3 remove_provider: checks", remove_checks },
-	{ "registry 6.5 providers_related: checks", related_checks },
-	{ "registry 6.5 providers_related: opinions of open IAs", related_answers },
+	{ "a match is exact or the next minor version; each kind of failure has its error",
+	  match_versions },
+	{ "thread-safe entries match any request", match_thread_safety },
+	{ "dat_ia_openv passes the subtype on", open_reports_the_kind_of_miss },
+	{ "list: checks", list_checks },
+	{ "the list has the file's order, then dynamic entries", list_order },
+	{ "a list with more entries than room succeeds", list_short },
+	{ "the list writes no element beyond the last entry", list_leaves_the_rest },
+	{ "add_provider: checks", add_checks },
+	{ "providers of DAT 1 are refused", add_of_dat_1 },
+	{ "remove_provider: checks", remove_checks },
+	{ "providers_related: checks", related_checks },
+	{ "providers_related asks open IAs", related_answers },
 };
 
 UNIT_MAIN("registry", tests)

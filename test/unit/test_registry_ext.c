@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_extension_op: which provider gets an operation, and those that load and unload one. */
+/*
+ * dat_extension_op: which provider gets an operation; operations that load and unload a provider.
+ */
 #include "dat/common/reg.h"
 #include "test/unit/fake.h"
 
@@ -61,7 +63,7 @@ static void child_dispatch(void)
 	CU_ASSERT_EQUAL(dat_extension_op(pz, 0x0fff), NOT_IMPLEMENTED);
 	CU_ASSERT_EQUAL(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 
-	/* of the same provider, but no IA that reports extensions is open any more */
+	/* the provider has no open IA with extensions any more */
 	fake.extension = DAT_EXTENSION_NONE;
 	CU_ASSERT_EQUAL(fake_open("fake", &ia), DAT_SUCCESS);
 	CU_ASSERT_EQUAL(ask_sum(ia, &sum), NOT_IMPLEMENTED);
@@ -79,7 +81,9 @@ static void dispatch(void)
 	fake_in_child(FAKE_CONF, child_dispatch);
 }
 
-/* As in a signal handler that interrupts a call of the registry: a second lock would never be given. */
+/*
+ * As in a signal handler that interrupts a registry call: acquiring the lock again would deadlock.
+ */
 static DAT_RETURN ask_sum_locked(DAT_HANDLE handle)
 {
 	DAT_RETURN ret;
@@ -146,7 +150,7 @@ static void child_open_close(void)
 	CU_ASSERT_TRUE((uintptr_t)out >= 4096);
 	CU_ASSERT_EQUAL(fake.inits, 1);
 
-	/* it keeps the provider loaded, beside an IA that comes and goes */
+	/* the extension keeps the provider loaded while an IA is opened and closed */
 	CU_ASSERT_EQUAL(fake_open("fake", &ia), DAT_SUCCESS);
 	CU_ASSERT_EQUAL(dat_extension_op(ia, FAKE_CLOSE_OP), BAD_HANDLE);
 	CU_ASSERT_EQUAL(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
@@ -169,10 +173,10 @@ static void open_close(void)
 
 static const struct unit_test tests[] = {
 	{ "an operation on an object needs no lock of the registry", no_lock },
-	{ "registry 9 rows 1, 2, 4: bad handles: INVALID_HANDLE1", bad_handles },
-	{ "registry 9 rows 6, 7: only of providers whose IA reports extensions", dispatch },
-	{ "registry 9.1 open operations: checks; a failure leaves nothing loaded", open_checks },
-	{ "registry 9.2 close operations: only what an open operation gave", open_close },
+	{ "bad handles: INVALID_HANDLE1", bad_handles },
+	{ "only providers whose IA has extensions get operations", dispatch },
+	{ "open operations check their arguments; a failure leaves nothing loaded", open_checks },
+	{ "close operations accept only handles of an open operation", open_close },
 };
 
 UNIT_MAIN("registry_ext", tests)

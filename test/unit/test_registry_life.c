@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/*
- * The registry's life: what the child of a fork finds, and what is left after the library's
- * destructor.
- */
+/* The registry's lifecycle: its state in a forked child, and after the library's destructor. */
 #include <pthread.h>
 #include "dat/common/reg.h"
 #include "test/unit/fake.h"
@@ -41,7 +38,9 @@ static void grandchild_of_fork(void)
 static void child_forks(void)
 {
 	CU_ASSERT_EQUAL(fake_open("fake", &inherited), DAT_SUCCESS);
-	/* nobody in the child can close it: remembered, so that it does not count as lost there */
+	/*
+	 * The child cannot close this IA. Keeping the pointer prevents a leak report in the child.
+	 */
 	CU_ASSERT_EQUAL(dats_get_ia_handle(inherited, &inherited_object), DAT_SUCCESS);
 	fake_in_child(NULL, grandchild_of_fork);
 	CU_ASSERT_EQUAL(fake.inits, 1);
@@ -56,7 +55,8 @@ static void forks(void)
 }
 
 /*
- * A fork while another thread is loading: in the child nobody is, and nobody has to be waited for.
+ * A fork while another thread loads a library: the child has no such thread and must not wait for
+ * it.
  */
 static atomic_bool inside, go;
 
@@ -112,8 +112,8 @@ static void forks_while_loading(void)
 }
 
 /*
- * After the end: a destructor of this program that runs after the registry's, in those children
- * only that ask for it. It ends the child, with the number of the first thing that was wrong.
+ * A destructor of this program that runs after the registry's, only in children that set the
+ * function. It ends the child with the number of the first failed check.
  */
 static int (*after_the_end)(void);
 static DAT_IA_HANDLE left_open;
@@ -176,7 +176,7 @@ static void child_ends_open(void)
 {
 	int i;
 
-	for (i = 0; i < 70; i++) /* more than the first 64 slots of the table */
+	for (i = 0; i < 70; i++) /* more IAs than the table's first 64 slots */
 		CU_ASSERT_EQUAL(fake_open("fake", &left_open), DAT_SUCCESS);
 	after_the_end = nothing_works;
 }
@@ -186,7 +186,7 @@ static void ends_open(void)
 	fake_in_child(FAKE_CONF, child_ends_open);
 }
 
-/* The library's own destructor takes back its registration, whichever comes first. */
+/* The library's own destructor removes its registration, whichever destructor runs first. */
 static void take_back(void)
 {
 	fake.removed = dat_registry_remove_provider(&provider, &info);
@@ -206,11 +206,12 @@ static void provider_outlives(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 10 fork: handles are dead, the registry works anew", forks },
-	{ "registry 10 fork while another thread loads a provider", forks_while_loading },
-	{ "registry 10 after the destructor: INVALID_STATE; remove succeeds", ends_idle },
-	{ "registry 10 the destructor closes and unloads nothing", ends_open },
-	{ "registry 10 a provider's destructor may remove after the end", provider_outlives },
+	{ "in a forked child old handles are refused, and new ones work", forks },
+	{ "a child that was forked while another thread loads a provider can use the registry",
+	  forks_while_loading },
+	{ "after the destructor calls return INVALID_STATE, and a removal succeeds", ends_idle },
+	{ "the destructor closes and unloads nothing", ends_open },
+	{ "a provider's destructor may remove its name after the registry's", provider_outlives },
 };
 
 UNIT_MAIN("registry_life", tests)

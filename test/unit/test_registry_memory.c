@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/*
- * The registry without memory. To be linked with --wrap=calloc; without it there is nothing to
- * test.
- */
+/* The registry when allocations fail. Linked with --wrap=calloc; without it nothing is tested. */
 #include "dat/common/handle.h"
 #include "test/unit/fake.h"
 
@@ -14,7 +11,7 @@ struct fake_control fake;
 void *__real_calloc(size_t count, size_t size) __attribute__((weak));
 void *__wrap_calloc(size_t count, size_t size);
 
-static unsigned until_failure; /* 0: never */
+static unsigned until_failure; /* calls until one fails; 0: none fails */
 
 void *__wrap_calloc(size_t count, size_t size)
 {
@@ -31,7 +28,7 @@ static DAT_COUNT provider_count(void)
 	return count;
 }
 
-/* Three allocations for each record: itself, its library unless known, its key. */
+/* A record needs three allocations: itself, its library unless it is known, and its key. */
 static unsigned nth;
 
 static void child_reading(void)
@@ -46,7 +43,7 @@ static void child_reading(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "no memory for its entry\n"));
 	CU_ASSERT_EQUAL(until_failure, 0);
 
-	/* the other record is as good as ever, the failed one finds nothing */
+	/* the other record works, and the failed one is not found */
 	CU_ASSERT_EQUAL(fake_open(nth <= 3 ? "b" : "a", &ia), DAT_SUCCESS);
 	CU_ASSERT_EQUAL(dat_ia_close(ia, DAT_CLOSE_DEFAULT), DAT_SUCCESS);
 	CU_ASSERT_EQUAL(fake_open(nth <= 3 ? "a" : "b", &ia),
@@ -118,10 +115,10 @@ static void extension(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 2.2 no memory for one record harms no other", reading },
-	{ "registry 6.2 no memory: add_provider adds nothing", adding },
-	{ "registry 4.1 row 6: no memory for the handle: IA closed again", growing },
-	{ "registry 9.1 no memory: nothing is loaded", extension },
+	{ "a record without memory does not affect the others", reading },
+	{ "without memory add_provider adds nothing", adding },
+	{ "without memory for the handle the IA is closed again", growing },
+	{ "without memory nothing is loaded", extension },
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the registry logs when no record answers a request. */
+/* The registry's log when no record matches a request. */
 #include "dat/common/handle.h"
 #include "test/unit/fake.h"
 
@@ -10,7 +10,7 @@ struct fake_control fake;
 #define RECORD(name, version, safety) name " " version " " safety " default @ dapl.2.0 \"\" \"\"\n"
 #define ENTRY(name)		      RECORD(name, "u2.0", "nonthreadsafe")
 
-/* What one failed open logs. */
+/* Returns the log of one failed open. */
 static const char *said(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe,
 			DAT_RETURN status)
 {
@@ -21,7 +21,7 @@ static const char *said(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DA
 	return fake_captured(capture);
 }
 
-/* The log line for a name, with the file of this process in front of `rest`. */
+/* The log line for a name, with the path of this process's dat.conf before `rest`. */
 static const char *line_of(const char *name, const char *before, const char *rest)
 {
 	static char text[2048];
@@ -35,7 +35,7 @@ static void child_unknown(void)
 {
 	CU_ASSERT_STRING_EQUAL(said("nope", 2, 0, DAT_FALSE, NOT_FOUND(NAME_NOT_REGISTERED)),
 			       line_of("nope", "no such name; ", " has a, b, c"));
-	/* those that the program could open are listed, each once */
+	/* each name that the program could open is listed once */
 	CU_ASSERT_STRING_EQUAL(said("nope", 1, 2, DAT_FALSE, NOT_FOUND(NAME_NOT_REGISTERED)),
 			       line_of("nope", "no such name; ", " has old"));
 	CU_ASSERT_STRING_EQUAL(said("nope", 2, 0, DAT_TRUE, NOT_FOUND(NAME_NOT_REGISTERED)),
@@ -73,7 +73,7 @@ static DAT_RETURN refuse_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_H
 	return FAKE_ERROR(DAT_INVALID_ADDRESS, 0);
 }
 
-/* Names of providers that the program registered count, too; a provider's own failure is its to tell. */
+/* Names that the program registered are listed, too; a provider logs its own failures. */
 static void child_registered(void)
 {
 	static const DAT_PROVIDER provider = { .device_name = "mine", .ia_open_func = refuse_open };
@@ -93,7 +93,7 @@ static void registered(void)
 	fake_in_child(ENTRY("a"), child_registered);
 }
 
-/* The dlopen is logged; the name is there. */
+/* A record matches, but its library fails to load: the log has the dlopen error only. */
 static void child_library(void)
 {
 	const char *text = said("lib", 2, 0, DAT_FALSE, NOT_FOUND(NAME_NOT_REGISTERED));
@@ -124,7 +124,7 @@ static void no_file(void)
 	fake_in_child(NULL, child_no_file);
 }
 
-/* As many names as fit a line of 1024 bytes, whatever the length of the wanted one, and how many more. */
+/* The line of 1024 bytes lists as many names as fit, and the number of the others. */
 static void child_many(void)
 {
 	const char *text, *more;
@@ -174,12 +174,13 @@ static void quiet(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "an unknown name: the file and the names that would open", unknown },
-	{ "a name of another version or thread safety: what there is", other_version },
+	{ "for an unknown name the log has the file and the names that would open", unknown },
+	{ "for a name of another version or thread safety the log has the existing ones",
+	  other_version },
 	{ "names registered by the program are listed", registered },
-	{ "a library that cannot be loaded is no unknown name", library },
-	{ "no dat.conf", no_file },
-	{ "more names than fit a line", many },
+	{ "a name whose library cannot be loaded does not count as unknown", library },
+	{ "without a dat.conf the log says so", no_file },
+	{ "the log counts the names that do not fit into a line", many },
 	{ "DAT_DBG_TYPE=0 logs nothing", quiet },
 };
 

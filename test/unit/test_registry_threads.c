@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The registry used from many threads at once. Only the first one asserts: CUnit is not for more.
+ * The registry in many threads at once. Only the first thread uses assertions, because CUnit
+ * supports one.
  */
 #include <pthread.h>
 #include "test/unit/fake.h"
@@ -20,14 +21,14 @@ static void expect(bool right)
 		failures++;
 }
 
-/* Between init and fini, and only there, is a name open. */
+/* Names that can be opened: registered by init, until fini. */
 static atomic_bool ready[2];
 
 static void begin_name(const DAT_PROVIDER_INFO *info, const char *params)
 {
 	(void)params;
 	expect(!atomic_exchange(&ready[*info->ia_name == 'b'], true));
-	expect(live++ == 0); /* one library: one init or fini at a time */
+	expect(live++ == 0); /* one init or fini of a library at a time */
 	live--;
 }
 
@@ -86,7 +87,7 @@ static void child_all_at_once(void)
 	int i;
 
 	fake.in_init = begin_name;
-	fake.in_fini = end_name; /* and the registry takes the entry back */
+	fake.in_fini = end_name; /* the registry removes the entry */
 	fake.in_open = use_name;
 	for (i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, open_and_close, &names[i % 2 * 2]);
@@ -150,7 +151,7 @@ static void child_others_wait(void)
 	pthread_create(&threads[1], NULL, open_a, &second);
 	CU_ASSERT_TRUE(unit_wait_for(both_open, NULL, UNIT_PATIENCE));
 
-	/* no lock is held: lists are answered, and another library is loaded */
+	/* no lock is held: another thread can list providers and load another library */
 	dat_registry_list_providers(0, &count, NULL);
 	CU_ASSERT_EQUAL(count, 2);
 	CU_ASSERT_EQUAL(fake_open("c", &other), DAT_SUCCESS);
@@ -173,14 +174,14 @@ static void others_wait(void)
 {
 	char conf[1000], path[300];
 
-	/* another name for the same file, as far as the registry knows another library */
+	/* another name of the same file is another library for the registry */
 	snprintf(path, sizeof(path), "%s/other.so", unit_tmpdir());
 	CU_ASSERT_EQUAL(symlink(fake_path(), path), 0);
 	snprintf(conf, sizeof(conf), FAKE("a", "@") FAKE("c", "%s"), path);
 	fake_in_child(conf, child_others_wait);
 }
 
-/* A thread that opens "b" while another one is in the init or fini of "a", in the same library. */
+/* A thread that opens "b" while another is in init or fini of "a", in the same library. */
 static struct {
 	_Atomic(pid_t) thread;
 	DAT_IA_HANDLE ia;
@@ -210,7 +211,7 @@ static void *close_ia(void *ia)
 	return NULL;
 }
 
-/* The first thread is in init or fini and stays there; the second must not enter the library. */
+/* The first thread blocks in init or fini; the second must not enter the library. */
 static void expect_in_turn(void *(*first)(void *), DAT_IA_HANDLE *ia, int inits)
 {
 	pthread_t threads[2];
@@ -247,7 +248,7 @@ static void one_library_in_turn(void)
 	fake_in_child(FAKE("a", "@") FAKE("b", "@"), child_one_library_in_turn);
 }
 
-/* One handle, closed by all threads at once, while they use it. */
+/* All threads close one handle at once while they use it. */
 static DAT_IA_HANDLE shared;
 static atomic_int closed;
 static pthread_barrier_t start;
@@ -296,10 +297,10 @@ static void one_close_wins(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 3 open, close, list and relate from many threads", all_at_once },
-	{ "registry 3 openers wait for a name that is loading; others do not", others_wait },
-	{ "registry 6.4 one init or fini of a library at a time", one_library_in_turn },
-	{ "registry 5 of concurrent closes one succeeds", one_close_wins },
+	{ "many threads can open, close, list and relate", all_at_once },
+	{ "openers wait for a name that is loading; others do not", others_wait },
+	{ "one init or fini of a library runs at a time", one_library_in_turn },
+	{ "one of several concurrent closes succeeds", one_close_wins },
 };
 
 UNIT_MAIN("registry_threads", tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A device that is removed while an IA has it open. The CM says so of each of its ids; the software device never does, so
- * the test says it in its place.
+ * A device that is removed while an IA has it open. The CM reports that for each of its ids; the
+ * software device never does, so the test makes the events.
  */
 #include <stdatomic.h>
 #include <rdma/rdma_cma.h>
@@ -10,7 +10,7 @@
 
 static struct env env;
 static struct rdma_cm_id *ids[8];
-static atomic_uint known, removed; /* of them, in the order of their creation */
+static atomic_uint known, removed; /* identifiers in the order of their creation */
 
 int __real_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 			  enum rdma_port_space space);
@@ -33,7 +33,7 @@ int __wrap_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id 
 
 static struct rdma_cm_event removal = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
 
-/* Before the CM's own events, those that the test has in mind. */
+/* Returns the test's events before the CM's own. */
 int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	if (!atomic_load(&removed))
@@ -77,7 +77,7 @@ static void teardown(struct end *a, struct end *b)
 	env_close(&env);
 }
 
-/* The IA's own id, and those of the listener: the IA hears of it, and each of the listener's does no harm. */
+/* The IA's own id makes an event; events of the listener's ids have no effect. */
 static void test_idle(void)
 {
 	struct end a, b;
@@ -85,7 +85,7 @@ static void test_idle(void)
 	setup(&a, &b);
 	CU_ASSERT_EQUAL(atomic_load(&known), 3);
 	atomic_store(&removed, 3);
-	/* makes the CM's channel readable; told of after the removal */
+	/* makes the CM's channel readable; dispatched after the removal */
 	connect_pair(&a, &b);
 	expect_catastrophe();
 	disconnect_pair(&a, &b);
@@ -105,14 +105,14 @@ static void test_connected(void)
 	connect_pair(&c, &d);
 	expect(a.conn, DAT_CONNECTION_EVENT_BROKEN, a.ep);
 	CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_DISCONNECTED);
-	expect(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, b.ep); /* its peer's farewell */
+	expect(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, b.ep); /* the peer's DREQ */
 	expect_catastrophe();
 	end_close(&c);
 	end_close(&d);
 	teardown(&a, &b);
 }
 
-/* Both ways to hear of it count as one; what is opened afterwards does not know of it. */
+/* A removal that is reported in both ways makes one event; IAs opened later make none. */
 static void test_once(void)
 {
 	struct end a, b;
@@ -129,9 +129,9 @@ static void test_once(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "CM 6: the device of an IA that listens is removed", test_idle },
-	{ "T26: the device of a connection is removed", test_connected },
-	{ "CM 6: a removal is told once for each IA", test_once },
+	{ "the removal of a listening IA's device is reported", test_idle },
+	{ "the removal of a connection's device is reported", test_connected },
+	{ "a removal is reported once for each IA", test_once },
 };
 
 UNIT_MAIN("removal", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_reset and dat_ep_free: nothing flushed is lost, nothing stays behind. */
+/* dat_ep_reset and dat_ep_free: no flushed completion is lost, and nothing is left behind. */
 #include "test/unit/two_ends.h"
 
 static void test_unconnected(void)
@@ -34,7 +34,7 @@ static void test_rejected(void)
 			CU_ASSERT_EQUAL(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);
 		OK(dat_ep_reset(a.ep));
 		CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_UNCONNECTED);
-		/* Dequeued, not waited for: they are there when reset returns. */
+		/* Dequeued without waiting: the flushes are queued when reset returns. */
 		for (n = 0; dat_evd_dequeue(a.recv, &event) == DAT_SUCCESS; n++)
 			CU_ASSERT_EQUAL(event.event_data.dto_completion_event_data.status,
 					DAT_DTO_ERR_FLUSHED);
@@ -83,7 +83,7 @@ static void test_reconnect(void)
 	teardown();
 }
 
-/* The whole depth can be posted again and again: no slot is lost on the way. */
+/* The whole depth can be posted after each reset, so no slot is lost. */
 static void test_depth(void)
 {
 	DAT_EP_PARAM param;
@@ -109,7 +109,7 @@ static void test_depth(void)
 	teardown();
 }
 
-/* C25: with work posted, and its memory deregistered. */
+/* C25: freed with posted work whose memory is already deregistered. */
 static void test_free_states(void)
 {
 	DAT_EP_HANDLE ep;
@@ -149,12 +149,12 @@ static void test_free_attempts(void)
 	start_connect(&c);
 	cr = request_next(&env);
 	OK(dat_cr_accept(cr, b.ep, 0, NULL));
-	end_free_ep(&b); /* in CP or C: there was no time to look */
+	end_free_ep(&b); /* the state may be CP or C */
 	end_close(&c);
 	teardown();
 }
 
-/* Receives of a freed EP vanish, those of its neighbours on the same EVD do not. */
+/* Freeing an EP drops its receives, and not those of other EPs on the EVD. */
 static void test_free_shared(void)
 {
 	struct end c;
@@ -179,13 +179,14 @@ static void test_free_shared(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "T28 in U: nothing happens, receives stay", test_unconnected },
-	{ "T27 after a reject, 100 times: all flushes dequeuable at once", test_rejected },
-	{ "T27 after a connection, 50 times: the EP is as new", test_reconnect },
-	{ "ep 6.5: posted counts begin anew, the whole depth each time", test_depth },
-	{ "T29 free in C and D with receives posted", test_free_states },
-	{ "T29 free in AP and CP", test_free_attempts },
-	{ "ep 6.2 free: receives vanish, neighbours are not touched", test_free_shared },
+	{ "a reset in state U does nothing, and receives stay", test_unconnected },
+	{ "after a reject and reset, 100 times, all flushes can be dequeued at once",
+	  test_rejected },
+	{ "after a connection and reset, 50 times, the EP can be used again", test_reconnect },
+	{ "after each reset the whole depth can be posted", test_depth },
+	{ "an EP with receives can be freed in states C and D", test_free_states },
+	{ "an EP can be freed in states AP and CP", test_free_attempts },
+	{ "a free drops the EP's receives, and no others", test_free_shared },
 };
 
 UNIT_MAIN("reset", tests)

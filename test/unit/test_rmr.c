@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* RMRs over a device in the test's hands: every check, the requests, what ends a binding. */
+/* RMRs over the fake device: the checks, the requests to the device, and the end of a binding. */
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
 
@@ -9,7 +9,7 @@
 
 static struct rig rig;
 static DAT_LMR_HANDLE lmr;
-static DAT_RMR_HANDLE rmr; /* with the scope of the PZ */
+static DAT_RMR_HANDLE rmr; /* an RMR of PZ scope */
 static DAT_RMR_HANDLE for_ep;
 static char memory[256];
 static DAT_LMR_TRIPLET part;
@@ -41,6 +41,10 @@ static void setup(void)
 
 static void teardown(void)
 {
+	/* frees the endpoint; binds in flight end with it */
+	if (rig.ep)
+		MUST(dat_ep_free(rig.ep));
+	rig.ep = DAT_HANDLE_NULL;
 	MUST(dat_rmr_free(rmr));
 	MUST(dat_rmr_free(for_ep));
 	MUST(dat_lmr_free(lmr));
@@ -185,6 +189,8 @@ static void test_bind_zones_and_privileges(void)
 	IS(dat_rmr_bind(rmr, readable, &part, 0x40, VA, rig.ep, cookie, 0, &context),
 	   E(PRIVILEGES_VIOLATION, PRIVILEGES_RDMA_WRITE));
 	MUST(dat_rmr_bind(rmr, readable, &part, READ, VA, rig.ep, cookie, 0, &context));
+	complete(DAT_DTO_SUCCESS);
+	expect_bound(rmr, DAT_DTO_SUCCESS);
 	MUST(dat_rmr_free(stranger));
 	MUST(dat_lmr_free(elsewhere));
 	MUST(dat_pz_free(pz));
@@ -249,7 +255,7 @@ static void test_scope_of_an_ep_at_the_device(void)
 	DAT_EVENT event;
 
 	setup();
-	/* unbound already: the request completes nevertheless */
+	/* already unbound: the request still completes */
 	MUST(rmr_bind(for_ep, &nothing, NULL));
 	CU_ASSERT_EQUAL(fake.last.op, IB_OP_WRITE);
 	complete(DAT_DTO_SUCCESS);
@@ -257,7 +263,7 @@ static void test_scope_of_an_ep_at_the_device(void)
 	MUST(rmr_bind(for_ep, &part, &first));
 	complete(DAT_DTO_SUCCESS);
 	expect_bound(for_ep, DAT_DTO_SUCCESS);
-	/* bound anew: the device has to be told twice, the consumer is not */
+	/* bound again: two requests to the device, one event for the consumer */
 	fake.posts = 0;
 	MUST(rmr_bind(for_ep, &part, &second));
 	CU_ASSERT_EQUAL(fake.posts, 2);
@@ -282,13 +288,19 @@ static void test_lmr_in_use(void)
 	setup();
 	MUST(rmr_bind(rmr, &part, &context));
 	IS(dat_lmr_free(lmr), E(INVALID_STATE, INVALID_STATE_LMR_IN_USE));
+	complete(DAT_DTO_SUCCESS);
+	expect_bound(rmr, DAT_DTO_SUCCESS);
 	MUST(rmr_bind(rmr, &part, &context));
+	complete(DAT_DTO_SUCCESS);
+	expect_bound(rmr, DAT_DTO_SUCCESS);
 	IS(dat_lmr_free(lmr), E(INVALID_STATE, INVALID_STATE_LMR_IN_USE));
 	MUST(rmr_bind(rmr, &nothing, &context));
+	complete(DAT_DTO_SUCCESS);
+	expect_bound(rmr, DAT_DTO_SUCCESS);
 	MUST(dat_lmr_free(lmr));
 	lmr = lmr_open(rig.pz, DAT_MEM_PRIV_ALL_FLAG);
 	MUST(rmr_bind(rmr, &part, &context));
-	MUST(dat_rmr_free(rmr)); /* while bound, the bind in flight */
+	MUST(dat_rmr_free(rmr)); /* freed while the bind is in flight */
 	IS(dat_rmr_free(rmr), E(INVALID_HANDLE, INVALID_HANDLE_RMR));
 	complete(DAT_DTO_ERR_FLUSHED);
 	expect_bound(rmr, DAT_DTO_ERR_FLUSHED);
@@ -307,7 +319,7 @@ static void test_failures(void)
 	MUST(rmr_bind(rmr, &part, &context));
 	first = fake.last.wr_id;
 	MUST(rmr_bind(rmr, &part, &context));
-	/* the failure of one that was replaced is no news for the RMR */
+	/* the failure of a binding that was replaced does not change the RMR */
 	rig_complete(rig.request, first, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
 	expect_bound(rmr, DAT_RMR_OPERATION_FAILED);
 	CU_ASSERT_TRUE(is_bound(rmr));
@@ -318,6 +330,28 @@ static void test_failures(void)
 	lmr = lmr_open(rig.pz, DAT_MEM_PRIV_ALL_FLAG);
 	fake_run_timers();
 	CU_ASSERT_EQUAL(rig_take(rig.conn).event_number, DAT_CONNECTION_EVENT_BROKEN);
+	teardown();
+}
+
+static void fail_the_bind(void)
+{
+	complete(DAT_DTO_ERR_LOCAL_PROTECTION);
+	expect_bound(for_ep, DAT_RMR_OPERATION_FAILED);
+}
+
+/* The completion is taken before the device's function has returned to dat_rmr_bind. */
+static void test_fails_while_posted(void)
+{
+	DAT_RMR_CONTEXT context;
+
+	setup();
+	MUST(rmr_bind(for_ep, &part, &context));
+	complete(DAT_DTO_SUCCESS);
+	expect_bound(for_ep, DAT_DTO_SUCCESS);
+	fake.binding = fail_the_bind;
+	OK(rmr_bind(for_ep, &part, &context));
+	fake.binding = NULL;
+	CU_ASSERT_FALSE(is_bound(for_ep));
 	teardown();
 }
 
@@ -332,7 +366,7 @@ static void test_end_of_the_connection(void)
 	CU_ASSERT_TRUE(is_bound(rmr));
 	CU_ASSERT_FALSE(is_bound(for_ep));
 	rig_take(rig.conn);
-	/* flushed, and unbound again with it */
+	/* flushed, which unbinds the RMR */
 	MUST(rmr_bind(for_ep, &part, &context));
 	complete(DAT_DTO_ERR_FLUSHED);
 	expect_bound(for_ep, DAT_DTO_ERR_FLUSHED);
@@ -344,17 +378,157 @@ static void test_end_of_the_connection(void)
 	teardown();
 }
 
+/* ---- binds in flight ---- */
+
+/*
+ * The RMR is freed while the bind waits in the send queue: window and region exist until the device
+ * has executed the bind.
+ */
+static void test_freed_in_flight(DAT_COMPLETION_FLAGS flags)
+{
+	DAT_RMR_CONTEXT context;
+	DAT_EVENT event;
+	unsigned windows;
+
+	setup();
+	windows = fake.mws;
+	MUST(dat_rmr_bind(rmr, lmr, &part, READ, VA, rig.ep, cookie, flags, &context));
+	CU_ASSERT_TRUE(fake.last.flags & IB_POST_SIGNALED);
+	MUST(dat_rmr_free(rmr));
+	CU_ASSERT_EQUAL(fake.mws, windows);
+	IS(dat_lmr_free(lmr), E(INVALID_STATE, INVALID_STATE_LMR_IN_USE));
+	complete(DAT_DTO_SUCCESS);
+	if (flags)
+		IS(dat_evd_dequeue(rig.request, &event), DAT_QUEUE_EMPTY);
+	else
+		expect_bound(rmr, DAT_DTO_SUCCESS);
+	/* the event thread closes the window */
+	fake_run_timers();
+	CU_ASSERT_EQUAL(fake.mws, windows - 1);
+	MUST(dat_lmr_free(lmr));
+	lmr = lmr_open(rig.pz, DAT_MEM_PRIV_ALL_FLAG);
+	MUST(dat_rmr_create(rig.pz, &rmr));
+	teardown();
+}
+
+static void test_rmr_freed_in_flight(void)
+{
+	test_freed_in_flight(DAT_COMPLETION_DEFAULT_FLAG);
+	test_freed_in_flight(DAT_COMPLETION_SUPPRESS_FLAG);
+}
+
+static void test_ep_freed_in_flight(void)
+{
+	DAT_RMR_CONTEXT context;
+	unsigned windows;
+
+	setup();
+	windows = fake.mws;
+	MUST(rmr_bind(rmr, &part, &context));
+	MUST(dat_rmr_free(rmr));
+	IS(dat_lmr_free(lmr), E(INVALID_STATE, INVALID_STATE_LMR_IN_USE));
+	MUST(dat_ep_free(rig.ep));
+	rig.ep = DAT_HANDLE_NULL;
+	CU_ASSERT_EQUAL(fake.mws, windows - 1);
+	MUST(dat_lmr_free(lmr));
+	lmr = lmr_open(rig.pz, DAT_MEM_PRIV_ALL_FLAG);
+	MUST(dat_rmr_create(rig.pz, &rmr));
+	teardown();
+}
+
+/*
+ * The RMR is bound to another LMR while the first bind is in flight: both LMRs are in use until
+ * that bind completes.
+ */
+static void test_superseded_in_flight(void)
+{
+	DAT_LMR_HANDLE other;
+	DAT_RMR_CONTEXT context;
+	uint64_t first;
+
+	setup();
+	other = lmr_open(rig.pz, DAT_MEM_PRIV_ALL_FLAG);
+	MUST(rmr_bind(rmr, &part, &context));
+	first = fake.last.wr_id;
+	MUST(dat_rmr_bind(rmr, other, &part, READ, VA, rig.ep, cookie, 0, &context));
+	IS(dat_lmr_free(lmr), E(INVALID_STATE, INVALID_STATE_LMR_IN_USE));
+	rig_complete(rig.request, first, DAT_DTO_SUCCESS, 0);
+	expect_bound(rmr, DAT_DTO_SUCCESS);
+	MUST(dat_lmr_free(lmr));
+	lmr = lmr_open(rig.pz, DAT_MEM_PRIV_ALL_FLAG);
+	complete(DAT_DTO_SUCCESS);
+	expect_bound(rmr, DAT_DTO_SUCCESS);
+	IS(dat_lmr_free(other), E(INVALID_STATE, INVALID_STATE_LMR_IN_USE));
+	MUST(dat_rmr_free(rmr));
+	MUST(dat_lmr_free(other));
+	MUST(dat_rmr_create(rig.pz, &rmr));
+	teardown();
+}
+
+/*
+ * The window is replaced while the old one's bind waits: the old window exists until that bind
+ * completes.
+ */
+static void test_renewed_in_flight(void)
+{
+	DAT_RMR_CONTEXT context;
+	unsigned windows;
+	uint64_t first;
+
+	setup();
+	windows = fake.mws;
+	MUST(rmr_bind(for_ep, &part, &context));
+	first = fake.last.wr_id;
+	fake.upcalls.conn(rig.ep, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
+	rig_take(rig.conn);
+	MUST(rmr_bind(for_ep, &part, &context));
+	CU_ASSERT_EQUAL(fake.mws, windows + 1);
+	rig_complete(rig.request, first, DAT_DTO_ERR_FLUSHED, 0);
+	expect_bound(for_ep, DAT_DTO_ERR_FLUSHED);
+	IS(dat_lmr_free(lmr), E(INVALID_STATE, INVALID_STATE_LMR_IN_USE));
+	CU_ASSERT_EQUAL(fake.mws, windows);
+	complete(DAT_DTO_ERR_FLUSHED);
+	expect_bound(for_ep, DAT_DTO_ERR_FLUSHED);
+	MUST(dat_lmr_free(lmr));
+	lmr = lmr_open(rig.pz, DAT_MEM_PRIV_ALL_FLAG);
+	teardown();
+}
+
+/* More binds than the list of binds in flight can hold. */
+static void test_many_binds(void)
+{
+	DAT_RMR_CONTEXT context;
+	unsigned windows, i;
+
+	setup();
+	windows = fake.mws;
+	for (i = 0; i < 1000; i++) {
+		MUST(rmr_bind(i % 2 ? for_ep : rmr, &part, &context));
+		complete(DAT_DTO_SUCCESS);
+		expect_bound(i % 2 ? for_ep : rmr, DAT_DTO_SUCCESS);
+	}
+	CU_ASSERT_EQUAL(fake.mws, windows);
+	teardown();
+}
+
 static const struct unit_test tests[] = {
-	{ "memory 3: create", test_create },
-	{ "memory 3.3: query", test_query },
-	{ "memory 3.1 rows 1 to 4, 6 to 8, 10, 12: arguments", test_bind_arguments },
-	{ "memory 3.1 rows 9, 11, 14: zones and privileges", test_bind_zones_and_privileges },
-	{ "memory 3.1 rows 5, 15: states and room", test_states_and_room },
-	{ "memory 3.1: as the device gets them", test_at_the_device },
-	{ "memory 3.1: the scope of an EP", test_scope_of_an_ep_at_the_device },
-	{ "memory 2.6, 3.4: an LMR is in use while bound", test_lmr_in_use },
-	{ "memory 3.1, 3.2: failures", test_failures },
-	{ "memory 3.5: the end of the connection", test_end_of_the_connection },
+	{ "create", test_create },
+	{ "query", test_query },
+	{ "arguments", test_bind_arguments },
+	{ "a bind checks zones and privileges", test_bind_zones_and_privileges },
+	{ "a bind checks the EP's state and its queue", test_states_and_room },
+	{ "binds reach the device", test_at_the_device },
+	{ "a new bind of an RMR of EP scope makes two requests and one event",
+	  test_scope_of_an_ep_at_the_device },
+	{ "an LMR is in use while an RMR is bound to it", test_lmr_in_use },
+	{ "failures", test_failures },
+	{ "a bind that fails while it is posted", test_fails_while_posted },
+	{ "the end of the connection", test_end_of_the_connection },
+	{ "in flight: the RMR is freed", test_rmr_freed_in_flight },
+	{ "in flight: the EP is freed", test_ep_freed_in_flight },
+	{ "in flight: bound to another LMR", test_superseded_in_flight },
+	{ "in flight: the window is made anew", test_renewed_in_flight },
+	{ "in flight: one after the other, many", test_many_binds },
 };
 
 UNIT_MAIN("rmr", tests)

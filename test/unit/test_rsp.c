@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Reserved service points: the EP's states, the one request, and what is left of both. */
+/* Reserved service points: the EP's states, the single request, and the lifetime of both. */
 #include <stdlib.h>
 #include "test/unit/ep_util.h"
 
 static struct env env;
-static struct end a, b; /* b is the reserved one */
+static struct end a, b; /* b is reserved */
 static DAT_RSP_HANDLE rsp;
 
 static void reserve(void)
 {
 	DAT_RETURN status;
 
-	/* other programs listen too */
+	/* other programs may listen on the qualifier */
 	while ((status = dat_rsp_create(env.ia, env.qual, b.ep, env.cr, &rsp)) ==
 	       E0(CONN_QUAL_IN_USE))
 		env.qual++;
@@ -39,7 +39,7 @@ static void teardown(void)
 	env_close(&env);
 }
 
-/* The event names the RSP, and its CR the EP. */
+/* The event names the RSP, and the CR names the EP. */
 static DAT_CR_HANDLE reserved_request(void)
 {
 	DAT_CR_PARAM param = { .local_ep_handle = DAT_HANDLE_NULL };
@@ -78,7 +78,7 @@ static void test_arguments(void)
 	IS(dat_rsp_create(env.ia, env.qual, b.ep, env.cr, &none),
 	   E(INVALID_STATE, INVALID_STATE_EP_RESERVED));
 	IS(dat_rsp_create(env.ia, env.qual, a.ep, env.cr, &none), E0(CONN_QUAL_IN_USE));
-	/* the refused one is as it was */
+	/* the refused EP is unchanged */
 	CU_ASSERT_EQUAL(state_of(a.ep), DAT_EP_STATE_UNCONNECTED);
 	CU_ASSERT_PTR_EQUAL(none, env.cr);
 	IS(dat_psp_create(env.ia, env.qual, env.cr, 0, &none), E0(CONN_QUAL_IN_USE));
@@ -105,7 +105,7 @@ static void test_query(void)
 	teardown();
 }
 
-/* What may be called on a reserved EP, and that it is one again after rsp_free. */
+/* Which calls a reserved EP allows; rsp_free makes it an ordinary EP again. */
 static void test_reserved(void)
 {
 	DAT_RSP_HANDLE gone;
@@ -123,7 +123,7 @@ static void test_reserved(void)
 	OK(dat_rsp_free(rsp));
 	IS(dat_rsp_free(gone), E(INVALID_HANDLE, INVALID_HANDLE_RSP));
 	CU_ASSERT_EQUAL(state_of(b.ep), DAT_EP_STATE_UNCONNECTED);
-	/* at once again, and the receive is still there */
+	/* the qualifier is free at once, and the receive is still posted */
 	OK(dat_rsp_create(env.ia, env.qual, b.ep, env.cr, &rsp));
 	start_connect(&a);
 	OK(dat_cr_accept(reserved_request(), DAT_HANDLE_NULL, 0, NULL));
@@ -132,7 +132,7 @@ static void test_reserved(void)
 	OK(try_send(&a, 7, 0));
 	expect_dto(b.recv, b.ep, 1, DAT_DTO_SUCCESS);
 	expect_dto(a.request, a.ep, 7, DAT_DTO_SUCCESS);
-	/* the connection does not need its RSP */
+	/* the connection outlives its RSP */
 	OK(dat_rsp_free(rsp));
 	rsp = DAT_HANDLE_NULL;
 	OK(try_recv(&b, 2));
@@ -162,7 +162,7 @@ static void test_accept_arguments(void)
 	   E(INVALID_STATE, INVALID_STATE_EP_PASSCONNPENDING));
 	IS(dat_cr_handoff(b.ep, 1), E(INVALID_HANDLE, INVALID_HANDLE_CR));
 	IS(dat_cr_handoff(cr, env.qual), E0(MODEL_NOT_SUPPORTED));
-	/* none of these used the request up */
+	/* none of these calls used the request up */
 	OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
 	expect(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, a.ep);
 	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
@@ -170,7 +170,7 @@ static void test_accept_arguments(void)
 	teardown();
 }
 
-/* T8, and the RSP has had its request. */
+/* T8: after a reject the RSP has had its request. */
 static void test_reject(void)
 {
 	DAT_EVENT event;
@@ -188,7 +188,7 @@ static void test_reject(void)
 	expect_quiet(b.recv);
 	start_connect(&c);
 	expect(c.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, c.ep);
-	/* the EP is the consumer's: the RSP may outlive it */
+	/* the consumer owns the EP and may free it before the RSP */
 	end_free_ep(&b);
 	end_close(&c);
 	teardown();
@@ -202,7 +202,7 @@ static void test_second_request(void)
 	end_open(&env, &c, NULL);
 	start_connect(&a);
 	start_connect(&c);
-	/* whichever came first */
+	/* in either order */
 	OK(dat_cr_accept(reserved_request(), DAT_HANDLE_NULL, 0, NULL));
 	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
 	if (state_of(a.ep) != DAT_EP_STATE_CONNECTED) {
@@ -218,7 +218,7 @@ static void test_second_request(void)
 	teardown();
 }
 
-/* The RSP goes first; its request can still be answered. */
+/* The RSP is freed first; its request can still be answered. */
 static void test_free_with_request(void)
 {
 	DAT_CR_HANDLE cr;
@@ -236,7 +236,7 @@ static void test_free_with_request(void)
 	teardown();
 }
 
-/* An EP without PZ and connect EVD can be reserved, and not accepted with until it has them. */
+/* An EP without PZ and connect EVD can be reserved, but only accepted with after it has them. */
 static void test_unready(void)
 {
 	DAT_EP_HANDLE bare, kept;
@@ -261,7 +261,7 @@ static void test_unready(void)
 	teardown();
 }
 
-/* Abrupt close with each of them alive. */
+/* An abrupt close with a live RSP, EP and request. */
 static void test_abrupt_close(void)
 {
 	struct env other;
@@ -288,16 +288,17 @@ static void test_abrupt_close(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "connection 9.5 rows 1-7: arguments in their order", test_arguments },
-	{ "connection 9.3: query", test_query },
-	{ "T3 T4 T5 T6 T10: reserved, freed, reserved again, connected", test_reserved },
-	{ "connection 9.9 rows 2, 3; 9.11: the EP of the request and no other",
-	  test_accept_arguments },
-	{ "T8: a rejected EP keeps its receives; the RSP listens no more", test_reject },
-	{ "connection 9.5: one request, the others refused", test_second_request },
-	{ "connection 9.6: a request outlives its RSP", test_free_with_request },
-	{ "connection 9.5 row 6: an EP that is not ready", test_unready },
-	{ "abrupt close: an RSP with and without its request", test_abrupt_close },
+	{ "arguments in their order", test_arguments },
+	{ "query", test_query },
+	{ "an EP can be reserved, released, reserved again and connected", test_reserved },
+	{ "a request is accepted with its own EP and no other", test_accept_arguments },
+	{ "after a reject the EP keeps its receives, and the RSP does not listen any more",
+	  test_reject },
+	{ "an RSP takes one request and refuses the others", test_second_request },
+	{ "a request outlives its RSP", test_free_with_request },
+	{ "an EP without a PZ or a connect EVD can be reserved, but not accepted with",
+	  test_unready },
+	{ "an abrupt close frees an RSP with and without its request", test_abrupt_close },
 };
 
 UNIT_MAIN("rsp", tests)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dapl.conf, the environment over it, and what is said about mistakes in either. */
+/* dapl.conf, the environment that overrides it, and the diagnostics for mistakes in either. */
 #include <pthread.h>
 #include <sys/stat.h>
 #include "test/unit/fake.h"
 #include "util/log.h"
 #include "util/settings.h"
 
-/* libconfig forgets strings that it has read when a syntax error comes after them. */
+/* libconfig leaks the strings that it has read before a syntax error. */
 #pragma GCC visibility push(default)
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_options(void);
@@ -49,7 +49,7 @@ static void write_file(const char *path, const char *text, size_t len)
 	CU_ASSERT_EQUAL(fclose(file), 0);
 }
 
-/* What is said when settings come from this file. */
+/* Returns the diagnostics after loading settings from this file. */
 static const char *read_path(const char *path)
 {
 	struct fake_capture capture = fake_capture(STDERR_FILENO);
@@ -59,7 +59,7 @@ static const char *read_path(const char *path)
 	return fake_captured(capture);
 }
 
-/* Reads the text as "dapl.conf"; what is said, with the folder of the test cut out. */
+/* Reads the text as "dapl.conf"; returns the diagnostics without the test's folder. */
 static const char *read_bytes(const char *text, size_t len)
 {
 	const char *path = path_of("dapl.conf"), *said, *found;
@@ -130,7 +130,7 @@ static void test_file_and_environment(void)
 	CU_ASSERT_EQUAL(all.values[SET_ACK_RETRY].origin, SETTING_ENVIRONMENT);
 	CU_ASSERT_EQUAL(value(SET_SPIN_US), 7);
 
-	/* a bad one is as if it were not there */
+	/* a bad value counts as unset */
 	setenv("DAPL_ACK_RETRY", "8", 1);
 	CU_ASSERT_STRING_EQUAL(read_text("defaults = { ack_retry = 3; };"),
 			       "DAPL_ACK_RETRY: '8' is not a number from 0 to 7; 3 is used\n");
@@ -167,6 +167,11 @@ static void test_bad_values(void)
 		{ "wait_policy = \"block, spin\"",
 		  "wait_policy: 'block, spin' is not one of block, spin, yield; block" },
 		{ "wait_policy = 1", "wait_policy: 1 is not one of block, spin, yield; block" },
+		{ "scm_netdev = 5", "scm_netdev: 5 is not a name of at most 15 bytes; \"\"" },
+		{ "scm_netdev = \"a234567890123456\"",
+		  "scm_netdev: 'a234567890123456' is not a name of at most 15 bytes; \"\"" },
+		{ "scm_netdev = \"a b\"",
+		  "scm_netdev: 'a b' is not a name of at most 15 bytes; \"\"" },
 		{ "log_to = \"stdoutx\"",
 		  "log_to: 'stdoutx' is not a sum of stdout 0x1, syslog 0x2, stderr 0x4; 0x4" },
 	};
@@ -213,6 +218,54 @@ static void test_good_values(void)
 		CU_ASSERT_EQUAL(value(cases[i].which), cases[i].value);
 		CU_ASSERT_EQUAL(all.values[cases[i].which].origin, SETTING_FILE);
 	}
+}
+
+/* Interface names: in the file, for one device, in the environment. */
+static void test_names(void)
+{
+	struct setting_value row = { .value = 0 };
+	char text[SETTING_TEXT_MAX];
+
+	forget_environment();
+	CU_ASSERT_STRING_EQUAL(read_text("defaults = { scm_netdev = \"eth0.15chars..\"; };"
+					 "devices = ( { name = \"soft0\"; scm_netdev = \"\"; } );"),
+			       "");
+	CU_ASSERT_STRING_EQUAL(all.values[SET_SCM_NETDEV].name, "eth0.15chars..");
+	CU_ASSERT_STRING_EQUAL(settings_find(&all, NULL, "soft0", SET_SCM_NETDEV)->name, "");
+	setenv("DAPL_SCM_NETDEV", "lo", 1);
+	settings_read(&all);
+	CU_ASSERT_STRING_EQUAL(settings_find(&all, NULL, "soft0", SET_SCM_NETDEV)->name, "lo");
+	CU_ASSERT_STRING_EQUAL(setting_show(&settings_table[SET_SCM_NETDEV],
+					    &all.values[SET_SCM_NETDEV], text),
+			       "lo");
+	CU_ASSERT_STRING_EQUAL(setting_show(&settings_table[SET_SCM_NETDEV], &row, text), "\"\"");
+	forget_environment();
+}
+
+/* The defaults of the UD CM follow the size of the job; what is set stays. */
+static void test_large_job(void)
+{
+	forget_environment();
+	CU_ASSERT_STRING_EQUAL(read_text("defaults = { network_process_num = 1024; };"), "");
+	CU_ASSERT_EQUAL(value(SET_UCM_REP_TIME), 800);
+	CU_ASSERT_STRING_EQUAL(
+		read_text("defaults = { network_process_num = 1025; ucm_rtu_time = 70; };"), "");
+	CU_ASSERT_EQUAL(value(SET_UCM_REP_TIME), 16000);
+	CU_ASSERT_EQUAL(value(SET_UCM_RTU_TIME), 70);
+	CU_ASSERT_EQUAL(value(SET_UCM_DREP_TIME), 400);
+	CU_ASSERT_EQUAL(value(SET_UCM_QP_SIZE), 8192);
+	setenv("DAPL_NETWORK_NODES", "64", 1);
+	setenv("DAPL_UCM_DREP_TIME", "300", 1);
+	CU_ASSERT_STRING_EQUAL(read_text(""), "");
+	CU_ASSERT_EQUAL(value(SET_UCM_REP_TIME), 16000);
+	CU_ASSERT_EQUAL(value(SET_UCM_DREP_TIME), 300);
+	setenv("DAPL_NETWORK_TRESHOLD", "2048", 1);
+	CU_ASSERT_STRING_EQUAL(read_text(""), "");
+	CU_ASSERT_EQUAL(value(SET_UCM_REP_TIME), 800);
+	setenv("DAPL_NETWORK_PPN", "33", 1);
+	CU_ASSERT_STRING_EQUAL(read_text(""), "");
+	CU_ASSERT_EQUAL(value(SET_UCM_QP_SIZE), 8192);
+	forget_environment();
 }
 
 static void test_devices(void)
@@ -331,7 +384,9 @@ static void test_unreadable_files(void)
 	CU_ASSERT_STRING_EQUAL(all.path, "");
 }
 
-/* More than any such file has, and what only looks like one; neither takes memory or time. */
+/*
+ * A file beyond the size limit, and files that only look like text; neither costs memory or time.
+ */
 static void test_no_text_files(void)
 {
 	const char *fifo = path_of("fifo");
@@ -350,7 +405,7 @@ static void test_no_text_files(void)
 	CU_ASSERT_EQUAL(value(SET_SPIN_US), 7);
 }
 
-/* Pieces of the language in any order: never the end of the process, whatever they mean. */
+/* Fragments of the syntax in random order must never end the process. */
 static void test_any_text(void)
 {
 	static const char *const pieces[] = {
@@ -448,17 +503,21 @@ static void test_load_once(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "settings: without file and environment, the defaults of the table", test_defaults },
+	{ "settings: without file and environment the defaults of the table are used",
+	  test_defaults },
 	{ "settings: the environment overrides the file", test_file_and_environment },
-	{ "settings: a bad value is said with file and line, and the default used",
+	{ "settings: a bad value is reported with file and line, and the default is used",
 	  test_bad_values },
-	{ "settings: good values of each type", test_good_values },
-	{ "settings: sections of devices and IAs", test_devices },
-	{ "settings: sections that cannot be", test_bad_devices },
-	{ "settings: unknown names are said with file and line", test_unknown },
-	{ "settings: a text that is no configuration", test_unreadable_texts },
-	{ "settings: a file that cannot be read", test_unreadable_files },
-	{ "settings: FIFOs, endless files and byte order marks", test_no_text_files },
+	{ "settings: good values of each type are accepted", test_good_values },
+	{ "settings: names of interfaces are checked", test_names },
+	{ "settings: a large job changes the defaults of the UD CM", test_large_job },
+	{ "settings: sections of devices and IAs override the defaults", test_devices },
+	{ "settings: invalid sections are reported", test_bad_devices },
+	{ "settings: unknown names are reported with file and line", test_unknown },
+	{ "settings: a text that is no configuration is reported", test_unreadable_texts },
+	{ "settings: a file that cannot be read is reported", test_unreadable_files },
+	{ "settings: FIFOs and endless files are refused, and byte order marks skipped",
+	  test_no_text_files },
 	{ "settings: no text ends the process", test_any_text },
 	{ "settings: loaded once, by any thread", test_load_once },
 };

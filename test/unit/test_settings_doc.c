@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The shipped dapl.conf and the manual page say of each setting what the table says. Runs in the
+ * The shipped dapl.conf and the manual page agree with the table of settings. Runs in the top
  * folder of the tree.
  */
 #include <stdio.h>
@@ -21,7 +21,7 @@ static char *slurp(const char *path)
 	return text;
 }
 
-/* As the page has it: a minus sign before each digit that wants one. */
+/* A setting's entry as it is in the page, with an escaped minus sign where one is needed. */
 static void page_entry(const struct setting_row *row, char *entry)
 {
 	char range[SETTING_TEXT_MAX], standard[SETTING_TEXT_MAX], line[600], *at;
@@ -49,7 +49,7 @@ static void test_page(void)
 	free(page);
 }
 
-/* The file with the example lines made real; as shipped it says nothing. */
+/* The shipped file sets nothing; with its example lines enabled it sets each default. */
 static void test_conf(void)
 {
 	char *text = slurp("dapl.conf"), *line, *rest = text, path[300];

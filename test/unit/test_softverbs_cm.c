@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The connection manager of the software device within one process: connections from request to
+ * The software device's connection manager within one process: connections from the request to the
  * time wait.
  */
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include "test/unit/cm.h"
 
-/* ---- the course of a connection ---- */
+/* ---- the steps of a connection ---- */
 
 static void attributes_are(struct rdma_cm_id *id, uint32_t qpn, uint8_t dest_rd, uint8_t rd,
 			   uint8_t retry, uint8_t rnr)
@@ -114,7 +114,7 @@ static void both_disconnect(struct pair *pair)
 	CU_ASSERT_EQUAL(seen.event.status, 0);
 	CU_ASSERT_EQUAL(seen.event.param.conn.private_data_len, 0);
 	CU_ASSERT_PTR_NULL(seen.event.param.conn.private_data);
-	/* although the passive program has not answered */
+	/* although the passive program has not disconnected */
 	CU_ASSERT(cm_expect(pair->near, RDMA_CM_EVENT_DISCONNECTED, NULL));
 	CU_ASSERT_EQUAL(rdma_disconnect(pair->active), 0);
 	CU_ASSERT_EQUAL(rdma_disconnect(pair->passive), 0);
@@ -278,7 +278,7 @@ static void answer_rejected_by_the_active_side(void)
 	pair_free(&pair);
 }
 
-static void nobody_listens(void)
+static void no_listener(void)
 {
 	struct rdma_conn_param param = cm_param(1);
 	struct rdma_cm_id *bound;
@@ -288,11 +288,13 @@ static void nobody_listens(void)
 	bound = cm_bound(pair.far, 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.listener), 0);
 	pair.listener = NULL;
-	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), 0); /* listened when it was resolved */
+	/* a listener existed when the address was resolved */
+	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), 0);
 	rejected_with(&pair, 8, "");
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.active), 0);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(bound);
-	pair.active = cm_client(pair.near, ntohs(rdma_get_src_port(bound))); /* bound only */
+	/* a port that is bound without a listener */
+	pair.active = cm_client(pair.near, ntohs(rdma_get_src_port(bound)));
 	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), 0);
 	rejected_with(&pair, 8, "");
 	CU_ASSERT_EQUAL(rdma_destroy_id(bound), 0);
@@ -327,7 +329,8 @@ static void parameters_are_checked(void)
 	struct seen seen;
 
 	CU_ASSERT_FATAL(pair_listen(&pair));
-	CU_ASSERT_EQUAL(rdma_connect(pair.active, NULL), -1); /* and no queue pair */
+	/* without parameters and queue pair */
+	CU_ASSERT_EQUAL(rdma_connect(pair.active, NULL), -1);
 	CU_ASSERT_EQUAL(errno, EINVAL);
 	param.responder_resources = 17;
 	CU_ASSERT_EQUAL(rdma_connect(pair.active, &param), -1);
@@ -437,12 +440,12 @@ static void closing_listener_refuses_what_waits(void)
 	clients_connect(&pair, 2);
 	CU_ASSERT_FATAL(cm_expect(pair.far, RDMA_CM_EVENT_CONNECT_REQUEST, &seen));
 	fetched = seen.event.id;
-	/* withdrawing one that is parked leaves the others alone; it is the last one in */
+	/* destroying a parked request leaves the others unchanged; it was the last one */
 	CU_ASSERT_EQUAL(rdma_destroy_id(clients[CLIENTS - 1]), 0);
 	CU_ASSERT_FATAL(cm_ready(pair.far, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.listener), 0);
 	pair.listener = NULL;
-	CU_ASSERT_FALSE(cm_ready(pair.far, 0)); /* the tokens of the queue went with it */
+	CU_ASSERT_FALSE(cm_ready(pair.far, 0)); /* no tokens are left */
 	for (i = 0; i < CLIENTS - 2; i++) {
 		CU_ASSERT_FATAL(cm_expect(pair.near, RDMA_CM_EVENT_REJECTED, &seen));
 		queued += seen.event.status == 28;
@@ -450,7 +453,8 @@ static void closing_listener_refuses_what_waits(void)
 	}
 	CU_ASSERT_EQUAL(queued + parked, 2);
 	CU_ASSERT(queued >= 1);
-	CU_ASSERT_EQUAL(rdma_reject(fetched, "x", 1), 0); /* was reported: stays usable */
+	/* this request was reported, so it can still be answered */
+	CU_ASSERT_EQUAL(rdma_reject(fetched, "x", 1), 0);
 	CU_ASSERT(cm_expect(pair.near, RDMA_CM_EVENT_REJECTED, &seen));
 	CU_ASSERT_PTR_EQUAL(seen.event.id, clients[0]);
 	CU_ASSERT_EQUAL(seen.data[0], 'x');
@@ -471,8 +475,8 @@ static void many_connections(void)
 	struct seen seen;
 
 	CU_ASSERT_FATAL(pair_connect(&pair));
-	fds = count_entries("/proc/self/fd");
-	threads = count_entries("/proc/self/task");
+	fds = unit_entries("/proc/self/fd");
+	threads = unit_entries("/proc/self/task");
 	for (i = 0; i < MANY; i++) {
 		active[i] = cm_client(pair.near, ntohs(rdma_get_src_port(pair.listener)));
 		CU_ASSERT_FATAL(active[i] && !rdma_connect(active[i], &param));
@@ -488,8 +492,8 @@ static void many_connections(void)
 	}
 	for (i = 0; i < MANY; i++)
 		CU_ASSERT(cm_expect(pair.far, RDMA_CM_EVENT_ESTABLISHED, &seen));
-	CU_ASSERT(count_entries("/proc/self/fd") < fds + MANY / 8); /* a block of ports each */
-	CU_ASSERT_EQUAL(count_entries("/proc/self/task"), threads);
+	CU_ASSERT(unit_entries("/proc/self/fd") < fds + MANY / 8); /* one for a block of ports */
+	CU_ASSERT_EQUAL(unit_entries("/proc/self/task"), threads);
 	for (i = 0; i < MANY; i++)
 		CU_ASSERT_EQUAL(rdma_destroy_id(active[i]), 0);
 	for (i = 0; i < MANY; i++)
@@ -506,31 +510,31 @@ static void leaves_nothing(void)
 
 	CU_ASSERT_FATAL(pair_connect(&pair));
 	pair_free(&pair);
-	fds = count_entries("/proc/self/fd");
-	threads = count_entries("/proc/self/task");
+	fds = unit_entries("/proc/self/fd");
+	threads = unit_entries("/proc/self/task");
 	CU_ASSERT_FATAL(pair_connect(&pair));
-	CU_ASSERT(count_entries("/proc/self/fd") > fds);
+	CU_ASSERT(unit_entries("/proc/self/fd") > fds);
 	pair_free(&pair);
-	CU_ASSERT_EQUAL(count_entries("/proc/self/fd"), fds);
-	CU_ASSERT_EQUAL(count_entries("/proc/self/task"), threads);
+	CU_ASSERT_EQUAL(unit_entries("/proc/self/fd"), fds);
+	CU_ASSERT_EQUAL(unit_entries("/proc/self/task"), threads);
 }
 
 static const struct unit_test tests[] = {
-	{ "B.11 course, parameters and private data", whole_course },
-	{ "B.11 both disconnect at once", both_disconnect_at_once },
-	{ "B.11 destroying an identifier disconnects", destroying_disconnects },
-	{ "B.11 the passive side may be told by rdma_notify", passive_may_be_told_by_notify },
-	{ "B.11 rejected by the program", rejected_by_the_program },
-	{ "B.11 a request destroyed unanswered is rejected", request_destroyed_unanswered },
-	{ "B.11 the answer rejected by the active side", answer_rejected_by_the_active_side },
-	{ "B.11 nobody listens", nobody_listens },
-	{ "B.11 private data too long", private_data_too_long },
-	{ "B.11 parameters are checked", parameters_are_checked },
-	{ "B.11 a request withdrawn", request_withdrawn },
-	{ "B.11 the backlog parks requests", backlog_parks_requests },
-	{ "B.11 a closing listener refuses what waits", closing_listener_refuses_what_waits },
-	{ "C.2 many connections, few descriptors", many_connections },
-	{ "C.2 the last identifier leaves nothing", leaves_nothing },
+	{ "a connection passes its steps, parameters and private data", whole_course },
+	{ "both sides can disconnect at once", both_disconnect_at_once },
+	{ "destroying an identifier disconnects the peer", destroying_disconnects },
+	{ "rdma_notify establishes the passive side", passive_may_be_told_by_notify },
+	{ "a program's rejection reaches the peer with its data", rejected_by_the_program },
+	{ "a request destroyed unanswered is rejected", request_destroyed_unanswered },
+	{ "the active side can reject the reply", answer_rejected_by_the_active_side },
+	{ "a connect to a port without a listener is rejected", no_listener },
+	{ "private data that are too long are refused", private_data_too_long },
+	{ "parameters are checked", parameters_are_checked },
+	{ "a withdrawn request makes no event and cannot be accepted", request_withdrawn },
+	{ "the backlog parks requests", backlog_parks_requests },
+	{ "a closing listener rejects the waiting requests", closing_listener_refuses_what_waits },
+	{ "many connections need few descriptors", many_connections },
+	{ "nothing is left when the last identifier is destroyed", leaves_nothing },
 };
 
 UNIT_MAIN("softverbs_cm", tests)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Event channels of the software device's connection manager: tokens, readers, and events whose identifier goes. */
+/*
+ * Event channels of the software device's connection manager: tokens, readers, and events of
+ * destroyed identifiers.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include "softverbs/cm.h"
+#include "softverbs/cm/cm.h"
 #include "test/unit/cm.h"
 
 static void channel_is_an_eventfd(void)
@@ -28,7 +31,7 @@ static void channel_is_an_eventfd(void)
 	id = cm_bound(channel, 0);
 	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
 	CU_ASSERT(cm_ready(channel, UNIT_PATIENCE));
-	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0); /* takes its events along */
+	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0); /* also removes its queued events */
 	CU_ASSERT_FALSE(cm_ready(channel, 0));
 	CU_ASSERT_EQUAL(rdma_get_cm_event(channel, &event), -1);
 	CU_ASSERT_EQUAL(errno, EAGAIN);
@@ -39,7 +42,9 @@ static void channel_is_an_eventfd(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* The descriptor is ready as long as an event is queued, however many come and go at once. */
+/*
+ * The descriptor is readable while an event is queued, however many are queued and removed at once.
+ */
 static void channel_is_ready_to_the_last(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -59,7 +64,8 @@ static void channel_is_ready_to_the_last(void)
 		CU_ASSERT_EQUAL_FATAL(rdma_get_cm_event(channel, &event), 0);
 		CU_ASSERT_EQUAL(rdma_ack_cm_event(event), 0);
 		if (taken == 3)
-			CU_ASSERT_EQUAL(rdma_destroy_id(ids[7]), 0); /* with its event */
+			/* its event is removed with it */
+			CU_ASSERT_EQUAL(rdma_destroy_id(ids[7]), 0);
 	}
 	CU_ASSERT_EQUAL(taken, 7);
 	CU_ASSERT_EQUAL(rdma_get_cm_event(channel, &event), -1);
@@ -69,7 +75,7 @@ static void channel_is_ready_to_the_last(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Fetches until it gets the event of an identifier whose context says that it is the last one. */
+/* Fetches events up to that of the identifier whose context marks the last one. */
 static void *fetch_to_the_last(void *arg)
 {
 	struct rdma_cm_event *event;
@@ -99,7 +105,7 @@ static void many_readers_leave_no_token(void)
 	for (i = 0; i < READERS; i++)
 		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, fetch_to_the_last, channel),
 				      0);
-	for (i = 0; i < 300; i++) { /* fetched by one of them, or taken back before */
+	for (i = 0; i < 300; i++) { /* either fetched by a reader, or removed before that */
 		id = cm_bound(channel, 0);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(id);
 		CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
@@ -133,9 +139,9 @@ static bool has_reader(void *arg)
 	struct cm_channel *channel = arg;
 	unsigned readers;
 
-	cm_lock();
+	sv_cm_lock();
 	readers = channel->readers;
-	cm_unlock();
+	sv_cm_unlock();
 	return readers;
 }
 
@@ -151,7 +157,7 @@ static void *fetch_one(void *arg)
 	return rdma_get_cm_event(arg, &event) || rdma_ack_cm_event(event) ? arg : NULL;
 }
 
-/* The reader has the token of an event that is taken back, and finds another one. */
+/* The reader consumed the token of an event that was removed, and finds another event. */
 static void reader_leaves_no_token(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -163,12 +169,12 @@ static void reader_leaves_no_token(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(second);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, fetch_one, channel), 0);
 	CU_ASSERT(unit_wait_for(has_reader, channel, UNIT_PATIENCE));
-	cm_lock();
-	event_post_new_locked(cm_id_of(first), RDMA_CM_EVENT_ADDR_ERROR, 0);
+	sv_cm_lock();
+	sv_cm_event_post_new_locked(cm_id_of(first), RDMA_CM_EVENT_ADDR_ERROR, 0);
 	CU_ASSERT(unit_wait_for(is_not_ready, channel, UNIT_PATIENCE));
-	event_discard_locked(cm_id_of(first));
-	event_post_new_locked(cm_id_of(second), RDMA_CM_EVENT_ADDR_ERROR, 0);
-	cm_unlock();
+	sv_cm_event_discard_locked(cm_id_of(first));
+	sv_cm_event_post_new_locked(cm_id_of(second), RDMA_CM_EVENT_ADDR_ERROR, 0);
+	sv_cm_unlock();
 	pthread_join(thread, &result);
 	CU_ASSERT_PTR_NULL(result);
 	CU_ASSERT_FALSE(cm_ready(channel, 0));
@@ -206,7 +212,7 @@ static void reader_may_be_cancelled(void)
 	id = cm_bound(channel, 0);
 	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, rdma_get_local_addr(id), 1000), 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
-	CU_ASSERT_FALSE(cm_ready(channel, 0)); /* no reader is counted that is gone */
+	CU_ASSERT_FALSE(cm_ready(channel, 0)); /* readers that have ended are not counted */
 	id = cm_client(channel, 1);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(id);
 	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
@@ -239,7 +245,7 @@ static bool waits_or_returned(void *arg)
 	return late->thread && (late->returned || unit_is_asleep(late->thread));
 }
 
-/* As one that was in the read when the descriptor went, an instant before. */
+/* As a reader that was in read() when the descriptor was closed. */
 static void reader_of_a_destroyed_channel_waits(void)
 {
 	struct latecomer late = { .channel = rdma_create_event_channel() };
@@ -326,7 +332,7 @@ static void migration_takes_events_along(void)
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.passive), 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.active), 0);
 	pair.passive = NULL;
-	/* a listener: its requests follow it */
+	/* a listener migrates with its requests */
 	pair.active = cm_client(pair.near, ntohs(rdma_get_src_port(pair.listener)));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(pair.active);
 	CU_ASSERT_EQUAL(rdma_migrate_id(pair.listener, other), 0);
@@ -351,18 +357,17 @@ static void event_names(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "A.7 the channel is an eventfd with exact tokens", channel_is_an_eventfd },
-	{ "A.7 the channel is ready to the last event", channel_is_ready_to_the_last },
-	{ "A.7 many readers leave no token", many_readers_leave_no_token },
-	{ "A.7 a reader leaves no token of an event taken back", reader_leaves_no_token },
-	{ "B.13 a reader may be cancelled", reader_may_be_cancelled },
-	{ "B.13 a reader of a destroyed channel waits on", reader_of_a_destroyed_channel_waits },
-	{ "B.11 destruction waits for the acknowledgement",
-	  destruction_waits_for_the_acknowledgement },
-	{ "B.11 a request may go before its event",
+	{ "the channel's descriptor has one token for each event", channel_is_an_eventfd },
+	{ "the channel is readable until the last event is taken", channel_is_ready_to_the_last },
+	{ "many readers leave no token behind", many_readers_leave_no_token },
+	{ "a reader leaves no token of a removed event", reader_leaves_no_token },
+	{ "a reader may be cancelled", reader_may_be_cancelled },
+	{ "a reader of a destroyed channel keeps waiting", reader_of_a_destroyed_channel_waits },
+	{ "destruction waits for the acknowledgement", destruction_waits_for_the_acknowledgement },
+	{ "a request may be destroyed before its event is taken",
 	  request_may_be_destroyed_before_the_acknowledgement },
-	{ "B.11 migration takes events along", migration_takes_events_along },
-	{ "A.7 event names", event_names },
+	{ "migration moves the queued events", migration_takes_events_along },
+	{ "every event has a name", event_names },
 };
 
 UNIT_MAIN("softverbs_cm_channel", tests)

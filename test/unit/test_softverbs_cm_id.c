@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Identifiers, addresses, ports and queue pairs of the software device's connection manager. */
-#include <dirent.h>
 #include "test/unit/cm.h"
 
 /* ---- addresses and ports ---- */
@@ -43,7 +42,7 @@ static void ports_are_claimed(void)
 	CU_ASSERT_EQUAL(rdma_destroy_id(second), 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(first), 0);
 	CU_ASSERT_EQUAL(bind_error(channel, wild, RDMA_PS_TCP, &first), 0);
-	CU_ASSERT_PTR_NULL(first->verbs); /* no device yet */
+	CU_ASSERT_PTR_NULL(first->verbs); /* not bound to a device yet */
 	CU_ASSERT_EQUAL(bind_error(channel, addr, RDMA_PS_TCP, &second), EADDRINUSE);
 	CU_ASSERT_EQUAL(rdma_destroy_id(first), 0);
 	CU_ASSERT_EQUAL(bind_error(channel, addr, RDMA_PS_TCP, &first), 0);
@@ -81,7 +80,7 @@ static void port_is_free_when_destroy_returns(void)
 
 static void ephemeral_ports_differ(void)
 {
-	enum { COUNT = 700 }; /* many blocks, claimed several at a time */
+	enum { COUNT = 700 }; /* many blocks of ports, claimed several at a time */
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *ids[COUNT], *taken;
 	bool used[65536] = { false };
@@ -98,7 +97,7 @@ static void ephemeral_ports_differ(void)
 	CU_ASSERT_EQUAL(bind_error(channel, cm_loopback(port), RDMA_PS_TCP, &taken), EADDRINUSE);
 	for (i = 0; i < COUNT; i++)
 		CU_ASSERT_EQUAL(rdma_destroy_id(ids[i]), 0);
-	/* a port that was asked for is not given out */
+	/* a port that a program has bound is not chosen */
 	CU_ASSERT_EQUAL(bind_error(channel, cm_loopback((uint16_t)(port + 1)), RDMA_PS_TCP, &taken),
 			0);
 	for (i = 0; i < COUNT; i++) {
@@ -112,31 +111,20 @@ static void ephemeral_ports_differ(void)
 	rdma_destroy_event_channel(channel);
 }
 
-static unsigned descriptors(void)
-{
-	DIR *list = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(list);
-	while (readdir(list))
-		count++;
-	closedir(list);
-	return count;
-}
-
 static void ephemeral_ports_leave_nothing(void)
 {
 	enum { COUNT = 300 };
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *ids[COUNT], *kept = cm_bound(channel, 0);
-	unsigned before = descriptors(), i;
+	unsigned before = unit_entries("/proc/self/fd"), i;
 
 	for (i = 0; i < COUNT; i++)
 		CU_ASSERT_PTR_NOT_NULL_FATAL(ids[i] = cm_bound(channel, 0));
-	CU_ASSERT(descriptors() > before);
+	CU_ASSERT(unit_entries("/proc/self/fd") > before);
 	for (i = 0; i < COUNT; i++)
 		CU_ASSERT_EQUAL(rdma_destroy_id(ids[i]), 0);
-	CU_ASSERT(descriptors() <= before + 1); /* a block that the next one takes */
+	CU_ASSERT(unit_entries("/proc/self/fd") <=
+		  before + 1); /* one block is kept for the next identifier */
 	CU_ASSERT_EQUAL(rdma_destroy_id(kept), 0);
 	rdma_destroy_event_channel(channel);
 }
@@ -208,10 +196,10 @@ static void absent_hosts(void)
 		CU_ASSERT(cm_expect(channel, RDMA_CM_EVENT_ADDR_ERROR, &seen));
 		CU_ASSERT_EQUAL(seen.event.status, -ETIMEDOUT);
 	}
-	/* the other family */
+	/* an address of the other family */
 	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, (struct sockaddr *)&six, 1000), -1);
 	CU_ASSERT_EQUAL(errno, EINVAL);
-	/* may be tried again */
+	/* the call may be repeated */
 	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, (struct sockaddr *)&near, 1000), 0);
 	CU_ASSERT(cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, NULL));
 	CU_ASSERT_EQUAL(rdma_resolve_addr(id, NULL, (struct sockaddr *)&near, 1000), -1);
@@ -228,7 +216,7 @@ static void internet_protocol_six(void)
 	struct seen seen;
 
 	if (rdma_bind_addr(listener, (struct sockaddr *)&addr)) {
-		CU_ASSERT_EQUAL(errno, EADDRNOTAVAIL); /* a host without it */
+		CU_ASSERT_EQUAL(errno, EADDRNOTAVAIL); /* the host has no IPv6 */
 	} else {
 		CU_ASSERT_EQUAL(rdma_listen(listener, 0), 0);
 		addr.sin6_port = rdma_get_src_port(listener);
@@ -398,7 +386,7 @@ static void calls_without_a_channel_wait(void)
 	CU_ASSERT_FATAL(cm_expect(pair.far, RDMA_CM_EVENT_CONNECT_REQUEST, &seen));
 	pair.passive = seen.event.id;
 	CU_ASSERT_EQUAL(rdma_accept(pair.passive, &param), 0);
-	CU_ASSERT_EQUAL(rdma_migrate_id(id, NULL), 0); /* and back to one of its own */
+	CU_ASSERT_EQUAL(rdma_migrate_id(id, NULL), 0); /* then back to a channel of its own */
 	CU_ASSERT_PTR_NOT_EQUAL(id->channel, pair.near);
 	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
 	CU_ASSERT_EQUAL(rdma_destroy_id(pair.listener), 0);
@@ -413,20 +401,19 @@ static void calls_without_a_channel_wait(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.12 ports are claimed", ports_are_claimed },
-	{ "B.12 a port is free when destroy returns", port_is_free_when_destroy_returns },
-	{ "B.12 ephemeral ports differ", ephemeral_ports_differ },
-	{ "B.12 ephemeral ports leave no descriptors", ephemeral_ports_leave_nothing },
-	{ "B.12 an address may be shared until one listens",
-	  address_may_be_shared_until_one_listens },
-	{ "B.12 listens without a bind", listens_without_a_bind },
-	{ "B.11 absent hosts", absent_hosts },
-	{ "B.12 IPv6", internet_protocol_six },
-	{ "A.8 options", options },
-	{ "A.8 devices", devices },
-	{ "A.8 a queue pair follows the connection", queue_pair_follows_the_connection },
-	{ "B.11 a rejection puts the queue pair in error", rejection_puts_the_queue_pair_in_error },
-	{ "A.8 calls without a channel wait", calls_without_a_channel_wait },
+	{ "a claimed port is refused to others", ports_are_claimed },
+	{ "a port is free when destroy returns", port_is_free_when_destroy_returns },
+	{ "ephemeral ports differ", ephemeral_ports_differ },
+	{ "ephemeral ports leave no descriptors", ephemeral_ports_leave_nothing },
+	{ "an address may be shared until one listens", address_may_be_shared_until_one_listens },
+	{ "an identifier can listen without a bind", listens_without_a_bind },
+	{ "an address of no host is reported", absent_hosts },
+	{ "IPv6", internet_protocol_six },
+	{ "options", options },
+	{ "devices", devices },
+	{ "a queue pair follows the connection", queue_pair_follows_the_connection },
+	{ "a rejection puts the queue pair in error", rejection_puts_the_queue_pair_in_error },
+	{ "calls without a channel wait", calls_without_a_channel_wait },
 };
 
 UNIT_MAIN("softverbs_cm_id", tests)

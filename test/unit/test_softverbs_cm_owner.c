@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * A port that goes from one process to another while a third connects to it again and again: each
- * request finds who listens there at that moment.
+ * A port moves from one process to another while a third connects to it again and again: each
+ * request reaches the current listener.
  */
 #include <semaphore.h>
-#include "softverbs/engine.h"
+#include "softverbs/link/engine.h"
 #include "test/unit/cm.h"
 #include "test/unit/process.h"
 
@@ -12,9 +12,9 @@
 #define DEATHS 8
 
 enum order {
-	ORDER_LISTEN, /* with a port; 0: any; it says the port, or 0 when it is taken */
+	ORDER_LISTEN, /* argument: a port, 0 for any; answers with the port, or 0 if it is taken */
 	ORDER_CLOSE,
-	ORDER_REJECT, /* a request, with its own name for a reason */
+	ORDER_REJECT, /* rejects a request; the reason is the owner's name */
 	ORDER_END,
 };
 
@@ -23,13 +23,16 @@ static uint64_t order(enum order what, uint16_t port)
 	return (uint64_t)what << 32 | port;
 }
 
-/* No deadline: the last owner has nothing to do until all the others had their turn. It dies with its parent. */
+/*
+ * Waits without a deadline, because the last owner is idle until all others are done. It dies with
+ * its parent.
+ */
 static bool next_order(int fd, uint64_t *what)
 {
 	return recv(fd, what, sizeof(*what), 0) == sizeof(*what);
 }
 
-/* An identifier that only stays, so that closing the listener does not end the process's runtime. */
+/* Keeps one identifier open, so that closing the listener does not end the process's runtime. */
 static int own(int fd, void *arg)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -98,7 +101,10 @@ static bool take_over(struct process *owner, uint16_t port)
 	return unit_wait_for(listens, &takeover, UNIT_PATIENCE);
 }
 
-/* Connects, and is rejected: by whom says the private data, 0 where nobody listened. */
+/*
+ * Connects and expects a rejection; returns the name of the owner that rejected it, from the
+ * private data, or 0 if no listener had the port.
+ */
 static uint8_t rejected_by(struct rdma_event_channel *channel, uint16_t port, struct process *owner)
 {
 	struct rdma_conn_param param = cm_param(1);
@@ -143,10 +149,10 @@ static void both_live(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* The next owner may be there before anybody has noticed the death. */
+/* The next owner may listen before any process has noticed the death of the last one. */
 static void one_dies(void)
 {
-	struct process owners[DEATHS + 1]; /* started while this process has no thread */
+	struct process owners[DEATHS + 1]; /* forked while this process has only one thread */
 	struct rdma_event_channel *channel;
 	uint64_t port;
 	int i;
@@ -165,7 +171,10 @@ static void one_dies(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Killed while it is stopped, with a request that it has not seen: as if nobody had been there. */
+/*
+ * The owner is killed while it is stopped and has not seen the request: the result is the same as
+ * without a listener.
+ */
 static void one_dies_with_the_request(void)
 {
 	struct rdma_conn_param param = cm_param(1);
@@ -194,7 +203,7 @@ static void one_dies_with_the_request(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* The engine stands still, so that nobody here can know of the death when the request is sent. */
+/* Stops this process's engine, so that the death is not known here when the request is sent. */
 static sem_t stands, goes;
 
 static void stand_still(struct sv_timer *timer)
@@ -224,7 +233,7 @@ static void death_is_not_known(void)
 	CU_ASSERT_EQUAL(rejected_by(channel, (uint16_t)port, &owners[0]), names[0]);
 	id = cm_client(channel, (uint16_t)port);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(id);
-	engine_timer_arm(&timer, clock_now(), stand_still);
+	sv_engine_timer_arm(&timer, clock_now(), stand_still);
 	while (sem_wait(&stands))
 		;
 	process_kill(&owners[0]);
@@ -235,7 +244,7 @@ static void death_is_not_known(void)
 	CU_ASSERT(cm_expect(channel, RDMA_CM_EVENT_REJECTED, &seen));
 	CU_ASSERT_EQUAL(seen.data[0], names[1]);
 	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
-	engine_timer_cancel(&timer);
+	sv_engine_timer_cancel(&timer);
 	CU_ASSERT(process_say(owners[1].fd, order(ORDER_END, 0)));
 	CU_ASSERT_EQUAL(process_end(&owners[1]), 0);
 	rdma_destroy_event_channel(channel);
@@ -244,10 +253,11 @@ static void death_is_not_known(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.12 a port goes between two that live", both_live },
-	{ "B.12 a port goes on when its owner dies", one_dies },
-	{ "B.11 a known listener dies with the request", one_dies_with_the_request },
-	{ "B.12 the owner's death is not known yet", death_is_not_known },
+	{ "a port moves between two live owners", both_live },
+	{ "a port moves on when its owner is killed", one_dies },
+	{ "a listener that dies with the request counts as none", one_dies_with_the_request },
+	{ "a request reaches the next owner before the death of the last one is known",
+	  death_is_not_known },
 };
 
 UNIT_MAIN("softverbs_cm_owner", tests)

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The connection manager of the software device between two processes, one of which may die, stop,
- * fork or starve.
+ * The software device's connection manager between two processes, one of which dies, stops, forks
+ * or lacks resources.
  */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include "softverbs/cm.h"
-#include "softverbs/runtime.h"
+#include "softverbs/cm/cm.h"
+#include "softverbs/link/cm_calls.h"
+#include "softverbs/link/runtime.h"
 #include "test/unit/cm.h"
 #include "test/unit/process.h"
 #include "util/log.h"
 
-/* What the other process does. It tells each step it has done, and goes on when it is told to. */
+/*
+ * Steps of the other process. It reports each step when it is done, and waits for a number before
+ * the next.
+ */
 enum step {
-	STEP_LISTEN,  /* says the port */
+	STEP_LISTEN,  /* sends its port */
 	STEP_REQUEST, /* has fetched a request */
 	STEP_ACCEPT,  /* has accepted */
 	STEP_ESTABLISHED,
 	STEP_DISCONNECTED,
-	STEP_CONNECT, /* of a client: the request is out */
+	STEP_CONNECT, /* of a client: the request is sent */
 	STEP_RESPONSE,
 };
 
@@ -124,7 +128,7 @@ static void rejected(struct rdma_event_channel *channel, int status)
 	CU_ASSERT(is_zero(seen.data, 148));
 }
 
-/* ---- in order ---- */
+/* ---- without failures ---- */
 
 static void whole_course(void)
 {
@@ -148,7 +152,7 @@ static void leaving_without_a_word_disconnects(void)
 	CU_ASSERT_FATAL(client_start(&client, false));
 	CU_ASSERT_FATAL(client_connect(&client));
 	CU_ASSERT_FATAL(client_establish(&client));
-	client_free(&client); /* the runtime goes with it, link and all */
+	client_free(&client); /* ends the runtime and its link */
 	CU_ASSERT(reaches(&client.server, STEP_DISCONNECTED));
 	CU_ASSERT_EQUAL(process_end(&client.server), 0);
 }
@@ -194,7 +198,7 @@ static void server_dies_before_the_connection_stands(void)
 	client_free(&client);
 }
 
-/* Returns how long the client does not know of it. */
+/* Returns how long the client took to notice. */
 static uint64_t kill_connected_server(void *arg)
 {
 	struct ibv_qp_init_attr wish = qp_wish();
@@ -219,7 +223,7 @@ static uint64_t kill_connected_server(void *arg)
 	CU_ASSERT_EQUAL(ibv_query_qp(client.id->qp, &attr, IBV_QP_STATE, &wish), 0);
 	CU_ASSERT_EQUAL(attr.qp_state, IBV_QPS_RTS);
 	CU_ASSERT_EQUAL(rdma_disconnect(client.id), 0);
-	CU_ASSERT_FALSE(cm_ready(client.channel, 250)); /* no time wait with the dead */
+	CU_ASSERT_FALSE(cm_ready(client.channel, 250)); /* a dead peer causes no time wait */
 	rdma_destroy_qp(client.id);
 	client_free(&client);
 	return took;
@@ -252,7 +256,7 @@ static int connect_out(int fd, void *arg)
 	if (!process_sync(fd) || rdma_establish(id))
 		return 3;
 	process_sync(fd);
-	exit(0); /* without cleaning up */
+	exit(0); /* without destroying its objects */
 }
 
 struct server {
@@ -339,7 +343,7 @@ static void client_exits_connected(void)
 	server_free(&server);
 }
 
-/* ---- a listener that stands still ---- */
+/* ---- a listener that does not respond ---- */
 
 static void stopped_listener_is_waited_for(void)
 {
@@ -361,20 +365,23 @@ static void stopped_listener_is_waited_for(void)
 	client_free(&client);
 }
 
-/* Its engine says who listens, and then gets no further: no link is made while this thread has the lock. */
+/*
+ * This process's engine answers that a listener exists, but makes no link while this thread holds
+ * the lock.
+ */
 static int serve_slowly(int fd, void *arg)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *listener = channel ? cm_listener(channel, 0) : NULL;
-	bool told;
+	bool notified;
 
 	(void)arg;
 	if (!listener)
 		return 1;
-	links_lock();
-	told = process_say(fd, ntohs(rdma_get_src_port(listener))) && process_sync(fd);
-	links_unlock();
-	return told && cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL) ? 0 : 2;
+	sv_links_lock();
+	notified = process_say(fd, ntohs(rdma_get_src_port(listener))) && process_sync(fd);
+	sv_links_unlock();
+	return notified && cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL) ? 0 : 2;
 }
 
 static bool waits_for_link(void *arg)
@@ -382,9 +389,9 @@ static bool waits_for_link(void *arg)
 	struct cm_id *id = arg;
 	bool waits;
 
-	cm_lock();
+	sv_cm_lock();
 	waits = id->wants_link;
-	cm_unlock();
+	sv_cm_unlock();
 	return waits;
 }
 
@@ -393,7 +400,7 @@ static bool waits_no_more(void *arg)
 	return !waits_for_link(arg);
 }
 
-/* A link is given up after seconds, a request after a minute. */
+/* An attempt to link is given up after seconds, a request after a minute. */
 static void slow_listener_is_waited_for(void)
 {
 	struct rdma_conn_param param = cm_param(1);
@@ -519,14 +526,14 @@ static void too_many_files(void)
 	CU_ASSERT_EQUAL(rdma_connect(client.id, &param), -1);
 	CU_ASSERT_EQUAL(errno, EMFILE);
 	setrlimit(RLIMIT_NOFILE, &limit);
-	CU_ASSERT_FATAL(client_connect(&client)); /* as if nothing had been */
+	CU_ASSERT_FATAL(client_connect(&client)); /* works as before */
 	CU_ASSERT(client_establish(&client));
 	CU_ASSERT_EQUAL(rdma_disconnect(client.id), 0);
 	CU_ASSERT_EQUAL(process_end(&client.server), 0);
 	client_free(&client);
 }
 
-/* ---- messages that make no sense ---- */
+/* ---- malformed messages ---- */
 
 static void nonsense_is_survived(void)
 {
@@ -556,14 +563,14 @@ static void nonsense_is_survived(void)
 				     ? cm_id_of(random % 2 ? pair.passive : pair.active)->number
 			     : random % 4 ? 0
 					  : message.to;
-		if (round % 2) { /* a request that could be one */
+		if (round % 2) { /* a well-formed request */
 			message.target = message.source =
 				(struct sockaddr_in6){ .sin6_family = AF_INET };
 			memcpy(&message.target, rdma_get_local_addr(pair.listener),
 			       sizeof(struct sockaddr_in));
 		}
-		cm_message(peer_self(), &message,
-			   round % 11 ? sizeof(message) : round % sizeof(message));
+		sv_cm_message(sv_peer_self(), &message,
+			      round % 11 ? sizeof(message) : round % sizeof(message));
 	}
 	pair_free(&pair);
 	log_open(NULL, LOG_ERROR, LOG_TO_STDERR);
@@ -572,24 +579,23 @@ static void nonsense_is_survived(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.11 course between two processes", whole_course },
-	{ "B.11 leaving without a word disconnects", leaving_without_a_word_disconnects },
-	{ "B.11 the listener dies before the request", server_dies_before_the_request },
-	{ "B.11 the listener dies with the request", server_dies_with_the_request },
-	{ "B.11 the listener dies before the connection stands",
+	{ "a connection between two processes passes its steps", whole_course },
+	{ "a process that exits without a call disconnects", leaving_without_a_word_disconnects },
+	{ "a listener that dies before the request: REJECTED", server_dies_before_the_request },
+	{ "a listener that dies with the request rejects it", server_dies_with_the_request },
+	{ "a listener that dies before ESTABLISHED ends the connection",
 	  server_dies_before_the_connection_stands },
-	{ "B.11 the listener dies connected", server_dies_connected },
-	{ "B.11 the client dies before the answer", client_dies_before_the_answer },
-	{ "B.11 the client dies before the connection stands",
+	{ "a connected listener that dies is reported", server_dies_connected },
+	{ "a client that dies before the reply makes no event", client_dies_before_the_answer },
+	{ "a client that dies before ESTABLISHED: REJECTED",
 	  client_dies_before_the_connection_stands },
-	{ "B.11 the client exits connected", client_exits_connected },
-	{ "B.11 a stopped listener is waited for", stopped_listener_is_waited_for },
-	{ "B.11 a listener that is too slow for a link is waited for",
-	  slow_listener_is_waited_for },
-	{ "B.12 ports are claimed between processes", ports_are_claimed },
-	{ "B.13 a forked child leaves inherited identifiers alone", forked_child_leaves_it_alone },
-	{ "C.10 too many open files", too_many_files },
-	{ "C.10 nonsense is survived", nonsense_is_survived },
+	{ "a connected client that exits is reported", client_exits_connected },
+	{ "a connect waits for a stopped listener", stopped_listener_is_waited_for },
+	{ "a connect waits for a listener that is slow to link", slow_listener_is_waited_for },
+	{ "a port that another process has claimed is refused", ports_are_claimed },
+	{ "a forked child leaves inherited identifiers alone", forked_child_leaves_it_alone },
+	{ "without descriptors a connect fails, and later works again", too_many_files },
+	{ "malformed messages are dropped", nonsense_is_survived },
 };
 
 UNIT_MAIN("softverbs_cm_process", tests)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* In how many parts, and in which order, bytes come into a peer's memory: what the kernel is asked for is noted here. */
+/*
+ * Records the system calls that copy bytes into a peer's memory: the number of parts and their
+ * order.
+ */
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "softverbs/copy.h"
+#include "softverbs/rc/copy.h"
 #include "test/unit/unit.h"
 
 #define LONG 5000u
@@ -35,7 +38,7 @@ static void refill(void)
 	parts = 0;
 }
 
-/* From two buffers: the parts of one side are not those of the other. */
+/* Writes from two buffers, so that the parts of source and target differ. */
 static void written(size_t length, unsigned expected, size_t at_last)
 {
 	struct sv_peer to = peer();
@@ -43,7 +46,7 @@ static void written(size_t length, unsigned expected, size_t at_last)
 				 { source + length / 2, length - length / 2 } };
 
 	refill();
-	CU_ASSERT_EQUAL(copy_out_polled(&to, here, 2, 0, (struct iovec){ sink, length }),
+	CU_ASSERT_EQUAL(sv_copy_out_polled(&to, here, 2, 0, (struct iovec){ sink, length }),
 			COPY_DONE);
 	CU_ASSERT_EQUAL(memcmp(sink, source, length), 0);
 	CU_ASSERT_EQUAL(parts, expected);
@@ -65,7 +68,7 @@ static void message_in_one_part(void)
 	struct iovec here = { source, LONG }, there = { sink, LONG };
 
 	refill();
-	CU_ASSERT_EQUAL(copy_out(&to, &here, 1, 0, &there, 1, LONG), COPY_DONE);
+	CU_ASSERT_EQUAL(sv_copy_out(&to, &here, 1, 0, &there, 1, LONG), COPY_DONE);
 	CU_ASSERT_EQUAL(memcmp(sink, source, LONG), 0);
 	CU_ASSERT_EQUAL(parts, 1);
 }

@@ -2,7 +2,8 @@
 /* The software device's data path between processes: streams, many QPs, events, capacity. */
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include "softverbs/srq.h"
+#include <sys/resource.h>
+#include "softverbs/object/srq.h"
 #include "test/unit/node.h"
 
 #define SIGNALED IBV_SEND_SIGNALED
@@ -43,12 +44,12 @@ static bool stream_holds(const uint8_t *at, uint32_t n, uint32_t length)
 	return true;
 }
 
-/* Memory: WINDOW slots to send from, WINDOW to receive into. */
+/* Memory: WINDOW slots to send from, then WINDOW slots to receive into. */
 static const struct node_options stream_options = { .depth = WINDOW, .memory = 2 * WINDOW * SLOT };
 
 /*
- * Sends and receives `count` messages at once, never with more posted than WINDOW each; 0 or the
- * line that failed.
+ * Sends and receives `count` messages at once, with at most WINDOW posted in each direction;
+ * returns 0 or the line that failed.
  */
 static int stream_run(struct node *node, uint32_t count)
 {
@@ -121,12 +122,12 @@ static void streams_with_fences(void)
 	struct node node;
 	struct ibv_wc wc;
 
-	/* what a kernel or a filter without membarrier does to this process */
+	/* the effect of a kernel or filter without membarrier */
 	CU_ASSERT_TRUE_FATAL(node_open(&node, &(struct node_options){ .qps = 2 }));
 	CU_ASSERT_EQUAL(node_close(&node), 0);
 	CU_ASSERT_TRUE_FATAL(node_open(&node, &(struct node_options){ 0 }));
-	area_own()->expedited = false;
-	area_own()->ro->expedited = 0;
+	sv_area_own()->expedited = false;
+	sv_area_own()->by_owner->expedited = 0;
 	for (uint32_t i = 1; i < 3; i++) {
 		struct ibv_qp_init_attr attr = {
 			.send_cq = node.cq,
@@ -138,10 +139,10 @@ static void streams_with_fences(void)
 		node.qp[i] = ibv_create_qp(node.pd, &attr);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(node.qp[i]);
 	}
-	CU_ASSERT_TRUE(qp_connect(node.qp[1], node.qp[2]->qp_num, &node.options));
-	CU_ASSERT_TRUE(qp_connect(node.qp[2], node.qp[1]->qp_num, &node.options));
+	CU_ASSERT_TRUE(sv_cm_qp_connect(node.qp[1], node.qp[2]->qp_num, &node.options));
+	CU_ASSERT_TRUE(sv_cm_qp_connect(node.qp[2], node.qp[1]->qp_num, &node.options));
 	for (uint64_t i = 0; i < 50; i++) {
-		/* the send waits for its receive */
+		/* the send waits for a receive */
 		CU_ASSERT_EQUAL(node_send(&node, 1, i, 0, 8, SIGNALED), 0);
 		CU_ASSERT_EQUAL(ibv_poll_cq(node.cq, 1, &wc), 0);
 		CU_ASSERT_EQUAL(node_recv(&node, 2, i, 64, 8), 0);
@@ -160,7 +161,7 @@ static const struct node_options many_options = {
 	.qps = MANY, .depth = 16, .cqe = 4096, .channel = true
 };
 
-/* Which QP sends next: bursts of one, then jumps. */
+/* Chooses the QP that sends next: bursts on one QP, then jumps. */
 static uint32_t many_next(uint32_t *state)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -192,7 +193,7 @@ static int many_child(int fd, void *arg)
 	return node_close(&node);
 }
 
-/* As programs wait: look, arm, look again, sleep. */
+/* Waits as programs do: poll, arm, poll again, block. */
 static bool event_poll(struct node *node, struct ibv_wc *wc)
 {
 	struct pollfd poll_fd = { .fd = node->channel->fd, .events = POLLIN };
@@ -226,7 +227,8 @@ static void many_queues(void)
 		CU_ASSERT_EQUAL(qp_to_init(node.qp[i]), 0);
 		for (uint32_t k = 0; k < 16; k++)
 			CU_ASSERT_EQUAL(node_recv(&node, i, i, i * 64, 64), 0);
-		CU_ASSERT_EQUAL(qp_to(node.qp[i], IBV_QPS_RESET), 0); /* forgets them */
+		/* discards the posted requests */
+		CU_ASSERT_EQUAL(qp_to(node.qp[i], IBV_QPS_RESET), 0);
 	}
 	CU_ASSERT_TRUE_FATAL(node_connect(&node, 0, MANY, child.fd));
 	for (uint32_t i = 0; i < MANY; i++)
@@ -266,7 +268,7 @@ static int event_run(struct node *node, bool first)
 			return __LINE__;
 		if (node_recv(node, 0, i, 64, 8))
 			return __LINE__;
-		/* one in eight is signaled: the queue would fill up */
+		/* one in eight is signalled, otherwise the queue would fill up */
 		if (!first && node_send(node, 0, i, 0, 8, 0))
 			return __LINE__;
 		if (i % 32 != 31)
@@ -335,7 +337,7 @@ static int burst_child(int fd, void *arg)
 	return node_close(&node);
 }
 
-/* The owner of the queue does nothing at all: those who send find out. */
+/* The owner of the CQ is idle: the senders detect the overrun. */
 static void overrun_by_a_peer(void)
 {
 	struct pollfd poll_fd = { .events = POLLIN };
@@ -359,15 +361,18 @@ static void overrun_by_a_peer(void)
 	CU_ASSERT_EQUAL(node_close(&node), 0);
 }
 
-/* Whatever runs out first, all of it comes back. */
+/* Whichever resource runs out first, all of it is freed. */
 static void area_is_reused(void)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1024, 1024, 8, 8, 0 } };
 	struct ibv_qp **qps = calloc(SV_QPS, sizeof(struct ibv_qp *));
+	struct rlimit limit;
 	uint32_t counts[3];
 	struct node node;
 
-	setenv("SOFTVERBS_AREA_MB", "32", 1);
+	/* a small area */
+	CU_ASSERT_EQUAL(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 32 << 20, limit.rlim_max }), 0);
 	CU_ASSERT_TRUE_FATAL(node_open(&node, &(struct node_options){ 0 }));
 	attr.send_cq = attr.recv_cq = node.cq;
 	for (int round = 0; round < 3; round++) {
@@ -384,11 +389,11 @@ static void area_is_reused(void)
 	CU_ASSERT_EQUAL(counts[0], counts[1]);
 	CU_ASSERT_EQUAL(counts[1], counts[2]);
 	CU_ASSERT_EQUAL(node_close(&node), 0);
-	unsetenv("SOFTVERBS_AREA_MB");
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	free(qps);
 }
 
-/* Makes `most` of one kind, is refused one more, and could make one again. */
+/* Creates `most` objects, is refused one more, and after freeing one can create it. */
 #define as_many_as_said(most, make, destroy)                     \
 	do {                                                     \
 		int n_ = 0;                                      \
@@ -407,8 +412,8 @@ static void area_is_reused(void)
 
 static void counts_are_as_said(void)
 {
-	struct ibv_qp_init_attr qp = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
-	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_qp_init_attr qp = { .qp_type = IBV_QPT_RC, .cap = { 1024, 1024, 8, 8, 0 } };
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1024, .max_sge = 8 } };
 	struct ibv_device_attr most;
 	struct node node;
 	void **made;
@@ -419,7 +424,7 @@ static void counts_are_as_said(void)
 		      sizeof(*made));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(made);
 	qp.send_cq = qp.recv_cq = node.cq;
-	/* the node has a QP and a CQ */
+	/* the node itself has a QP and a CQ */
 	as_many_as_said(most.max_qp - 1, ibv_create_qp(node.pd, &qp), ibv_destroy_qp);
 	as_many_as_said(most.max_srq, ibv_create_srq(node.pd, &srq), ibv_destroy_srq);
 	as_many_as_said(most.max_cq - 1, ibv_create_cq(node.context, 1, NULL, NULL, 0),
@@ -429,13 +434,14 @@ static void counts_are_as_said(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.3 two streams of all lengths arrive whole and in order", streams },
-	{ "C.6 without membarrier everything still works", streams_with_fences },
-	{ "C.4 forty QPs on one CQ: nothing is lost, each in order", many_queues },
-	{ "C.7 events between processes: none is lost", no_event_is_lost },
-	{ "B.7 a peer overruns a CQ that nobody polls", overrun_by_a_peer },
-	{ "C.3 the areas are used again", area_is_reused },
-	{ "A.9 as many QPs, SRQs and CQs as the device says, and no more", counts_are_as_said },
+	{ "two streams of all lengths arrive whole and in order", streams },
+	{ "without membarrier everything still works", streams_with_fences },
+	{ "forty QPs on one CQ: nothing is lost, each in order", many_queues },
+	{ "no event between processes is lost", no_event_is_lost },
+	{ "a peer overruns a CQ that is not polled", overrun_by_a_peer },
+	{ "freed parts of the areas are used again", area_is_reused },
+	{ "as many QPs, SRQs and CQs as the device says, with long queues, and no more",
+	  counts_are_as_said },
 };
 
 UNIT_MAIN("softverbs_data", tests)

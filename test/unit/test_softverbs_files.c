@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The software device with no descriptor left, with one, with two ...: each call says so, and nothing leaks. */
+/*
+ * The software device with no free descriptor, with one, with two ...: each call returns an error,
+ * and nothing leaks.
+ */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +13,7 @@
 #include "test/unit/linked.h"
 #include "util/log.h"
 
-#define ENOUGH 64 /* descriptors for all that is opened here, by far */
+#define ENOUGH 64 /* more descriptors than the test opens */
 
 struct all {
 	struct ibv_context *context;
@@ -21,7 +24,7 @@ struct all {
 	struct rdma_cm_id *listener, *active, *passive;
 };
 
-/* The next event, which must come and be this one; an error event instead is a clean error, too. */
+/* The next event has this type; an error event counts as a failure that was reported properly. */
 static bool event_is(struct all *all, enum rdma_cm_event_type type, struct rdma_cm_id **id)
 {
 	struct pollfd poll_fd = { .fd = all->events->fd, .events = POLLIN };
@@ -61,7 +64,7 @@ static bool make_qp(struct all *all, struct rdma_cm_id *id)
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
-	/* the default PD: it belongs to the context that rdma_cm opened */
+	/* the default PD belongs to the context that rdma_cm opened */
 	init.send_cq = init.recv_cq = NULL;
 	return !rdma_create_qp(id, NULL, &init);
 }
@@ -127,11 +130,11 @@ static void each_number_of_descriptors(void)
 		return;
 	}
 	log_open(NULL, 0, LOG_TO_STDERR);
-	/* what the C library opens once and keeps is open from here on */
+	/* descriptors that the C library opens once and keeps are open after this */
 	memset(&all, 0, sizeof(all));
 	CU_ASSERT_TRUE_FATAL(open_verbs(&all) && open_cm(&all) && connect_cm(&all));
 	close_all_of(&all);
-	before = entries("/proc/self/fd");
+	before = unit_entries("/proc/self/fd");
 	for (int spare = 0; spare < ENOUGH && !good; spare++) {
 		memset(&all, 0, sizeof(all));
 		limit_fds(spare);
@@ -152,7 +155,7 @@ static void each_number_of_descriptors(void)
 
 #define NUMBERS 256
 
-/* What a program executes inherits nothing of the device. */
+/* An executed program inherits no descriptor of the device. */
 static void nothing_survives_exec(void)
 {
 	bool before[NUMBERS];
@@ -175,9 +178,9 @@ static void nothing_survives_exec(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.13 C.10 0, 1, 2 ... descriptors left: EMFILE, and nothing leaks",
+	{ "with too few descriptors calls fail with EMFILE, and nothing leaks",
 	  each_number_of_descriptors },
-	{ "B.13 exec: every descriptor closes", nothing_survives_exec },
+	{ "exec closes every descriptor", nothing_survives_exec },
 };
 
 UNIT_MAIN("softverbs_files", tests)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Names in a folder (SOFTVERBS_DIR): which folders serve, who holds a name, what killed processes leave. */
+/*
+ * Names in a folder (SOFTVERBS_DIR): which folders are accepted, which process holds a name, and
+ * what killed processes leave.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include "softverbs/folder_lock.h"
-#include "softverbs/name.h"
-#include "softverbs/runtime.h"
+#include "softverbs/link/folder_lock.h"
+#include "softverbs/link/name.h"
+#include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"
 
 static char folder[512];
@@ -21,7 +24,7 @@ static char *in_folder(const char *file)
 	return path;
 }
 
-/* The file of a name. */
+/* Returns the path of a name's file. */
 static char *file_of(const char *name)
 {
 	char file[128];
@@ -37,10 +40,10 @@ static bool is_there(const char *path)
 	return !lstat(path, &stat);
 }
 
-/* Entries besides . and .. */
+/* Number of entries besides . and .. */
 static unsigned files(void)
 {
-	return entries(folder) - 2;
+	return unit_entries(folder) - 2;
 }
 
 static void folder_make(void)
@@ -52,7 +55,7 @@ static void folder_make(void)
 	setenv("SOFTVERBS_DIR", folder, 1);
 }
 
-/* All that the device put there has to be gone. */
+/* Fails if the device has left a file there. */
 static void folder_remove(void)
 {
 	unsetenv("SOFTVERBS_DIR");
@@ -67,7 +70,7 @@ static void file_make(const char *path)
 	close(fd);
 }
 
-/* ---- which folders serve ---- */
+/* ---- which folders are accepted ---- */
 
 static void others_may_not_write_there(void)
 {
@@ -76,16 +79,16 @@ static void others_may_not_write_there(void)
 	folder_make();
 	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		CU_ASSERT_EQUAL(chmod(folder, modes[i]), 0);
-		CU_ASSERT_EQUAL(name_open(), EPERM);
-		CU_ASSERT_FALSE(name_is_in_folder());
-		CU_ASSERT_EQUAL(runtime_hold(), EPERM);
+		CU_ASSERT_EQUAL(sv_name_open(), EPERM);
+		CU_ASSERT_FALSE(sv_name_is_in_folder());
+		CU_ASSERT_EQUAL(sv_runtime_hold(), EPERM);
 	}
 	CU_ASSERT_EQUAL(chmod(folder, 0755), 0);
-	CU_ASSERT_EQUAL(name_open(), 0);
-	CU_ASSERT_TRUE(name_is_in_folder());
-	name_close();
-	if (!chown(folder, 65534, (gid_t)-1)) { /* the super-user alone can try it */
-		CU_ASSERT_EQUAL(name_open(), EPERM);
+	CU_ASSERT_EQUAL(sv_name_open(), 0);
+	CU_ASSERT_TRUE(sv_name_is_in_folder());
+	sv_name_close();
+	if (!chown(folder, 65534, (gid_t)-1)) { /* only the superuser can change the owner */
+		CU_ASSERT_EQUAL(sv_name_open(), EPERM);
 		CU_ASSERT_EQUAL(chown(folder, geteuid(), (gid_t)-1), 0);
 	}
 	folder_remove();
@@ -96,13 +99,13 @@ static void it_must_be_a_folder(void)
 	folder_make();
 	file_make(in_folder("file"));
 	setenv("SOFTVERBS_DIR", in_folder("file"), 1);
-	CU_ASSERT_EQUAL(name_open(), ENOTDIR);
+	CU_ASSERT_EQUAL(sv_name_open(), ENOTDIR);
 	CU_ASSERT_EQUAL(unlink(in_folder("file")), 0);
-	CU_ASSERT_EQUAL(name_open(), ENOENT);
-	CU_ASSERT_EQUAL(runtime_hold(), ENOENT);
-	setenv("SOFTVERBS_DIR", "", 1); /* as if it were not set */
-	CU_ASSERT_EQUAL(name_open(), 0);
-	CU_ASSERT_FALSE(name_is_in_folder());
+	CU_ASSERT_EQUAL(sv_name_open(), ENOENT);
+	CU_ASSERT_EQUAL(sv_runtime_hold(), ENOENT);
+	setenv("SOFTVERBS_DIR", "", 1); /* counts as unset */
+	CU_ASSERT_EQUAL(sv_name_open(), 0);
+	CU_ASSERT_FALSE(sv_name_is_in_folder());
 	folder_remove();
 }
 
@@ -117,7 +120,7 @@ static unsigned complaints(FILE *log)
 	return count;
 }
 
-/* The first test, so that nothing was told yet; a process of its own, for it loses stderr. */
+/* Must run first, before anything is logged; in a child, because it redirects stderr. */
 static int tries_twice(int fd, void *arg)
 {
 	FILE *log = tmpfile();
@@ -127,7 +130,7 @@ static int tries_twice(int fd, void *arg)
 	(void)arg;
 	if (!log || dup2(fileno(log), 2) != 2)
 		return 1;
-	if (runtime_hold() != EPERM || runtime_hold() != EPERM)
+	if (sv_runtime_hold() != EPERM || sv_runtime_hold() != EPERM)
 		return 2;
 	count = complaints(log);
 	return count == 1 ? 0 : 10 + (int)count;
@@ -146,23 +149,23 @@ static void why_is_told_once(void)
 
 /* ---- names ---- */
 
-/* Claims the name, listening or not, and keeps it until it hears something. */
+/* Claims the name, listening or not, and holds it until a number arrives. */
 static int holds(int fd, void *arg)
 {
 	const char *name = arg;
 	uint64_t value = 0;
 	int socket;
 
-	if (name_open())
+	if (sv_name_open())
 		return 1;
-	socket = name_claim(name + 1);
+	socket = sv_name_claim(name + 1);
 	if (socket < 0 || (*name == 'l' && listen(socket, 4)))
 		return 2;
 	process_say(fd, 1);
 	process_hear(fd, &value);
-	name_give(socket);
+	sv_name_release(socket);
 	close(socket);
-	name_close();
+	sv_name_close();
 	return 0;
 }
 
@@ -179,22 +182,22 @@ static void a_name_is_one_process_s(void)
 
 		CU_ASSERT_TRUE_FATAL(process_start(&process, holds, names[i]));
 		CU_ASSERT_TRUE(process_sync(process.fd));
-		CU_ASSERT_EQUAL(name_open(), 0);
+		CU_ASSERT_EQUAL(sv_name_open(), 0);
 		CU_ASSERT_EQUAL(files(), 1);
-		CU_ASSERT_EQUAL(name_claim(names[i] + 1), -1);
+		CU_ASSERT_EQUAL(sv_name_claim(names[i] + 1), -1);
 		CU_ASSERT_EQUAL(errno, EADDRINUSE);
-		fd = name_connect(names[i] + 1, &peer);
+		fd = sv_name_connect(names[i] + 1, &peer);
 		CU_ASSERT_TRUE(listens ? fd >= 0 && peer.pid == process.pid
 				       : fd < 0 && errno == ECONNREFUSED);
 		if (fd >= 0)
 			close(fd);
-		CU_ASSERT_EQUAL(files(), 1); /* bound is enough to hold it */
+		CU_ASSERT_EQUAL(files(), 1); /* a bound socket is enough to hold a name */
 		CU_ASSERT_TRUE(process_say(process.fd, 1));
 		CU_ASSERT_EQUAL(process_end(&process), 0);
 		CU_ASSERT_EQUAL(files(), 0);
-		CU_ASSERT_EQUAL(name_connect(names[i] + 1, &peer), -1);
+		CU_ASSERT_EQUAL(sv_name_connect(names[i] + 1, &peer), -1);
 		CU_ASSERT_EQUAL(errno, ECONNREFUSED);
-		name_close();
+		sv_name_close();
 	}
 	folder_remove();
 }
@@ -204,7 +207,10 @@ static void seen(void *arg, const char *rest)
 	*(unsigned *)arg += !strcmp(rest, "any") ? 1 : !strcmp(rest, "::1") ? 10 : 100;
 }
 
-/* A killed process's name: gone for who claims it, asks for it, lists it, or begins there. */
+/*
+ * The name of a killed process is removed by the next process that claims it, asks for it, lists it
+ * or begins to use the folder.
+ */
 static void a_killed_process_s_name(void)
 {
 	char name[] = "lc/106/7/any", other[] = "-c/106/7/::1";
@@ -221,37 +227,37 @@ static void a_killed_process_s_name(void)
 		CU_ASSERT_TRUE_FATAL(process_start(&killed, holds, name));
 		CU_ASSERT_TRUE(process_sync(killed.fd));
 		if (how < 3)
-			CU_ASSERT_EQUAL(name_open(), 0);
+			CU_ASSERT_EQUAL(sv_name_open(), 0);
 		CU_ASSERT_EQUAL(files(), 2);
 		process_kill(&killed);
 		CU_ASSERT_EQUAL(files(), 2);
 		switch (how) {
 		case 0:
-			fd = name_claim(name + 1);
+			fd = sv_name_claim(name + 1);
 			CU_ASSERT_TRUE(fd >= 0);
-			name_give(fd);
+			sv_name_release(fd);
 			close(fd);
 			break;
 		case 1:
-			CU_ASSERT_EQUAL(name_connect(name + 1, &peer), -1);
+			CU_ASSERT_EQUAL(sv_name_connect(name + 1, &peer), -1);
 			CU_ASSERT_EQUAL(errno, ECONNREFUSED);
 			break;
 		case 2:
-			name_scan("c/106/7/", seen, &found);
+			sv_name_scan("c/106/7/", seen, &found);
 			CU_ASSERT_EQUAL(found, 10);
 			break;
-		default: CU_ASSERT_EQUAL(name_open(), 0);
+		default: CU_ASSERT_EQUAL(sv_name_open(), 0);
 		}
 		CU_ASSERT_EQUAL(files(), 1);
 		CU_ASSERT_TRUE(is_there(file_of(",c,106,7,::1")));
 		CU_ASSERT_TRUE(process_say(alive.fd, 1));
 		CU_ASSERT_EQUAL(process_end(&alive), 0);
-		name_close();
+		sv_name_close();
 	}
 	folder_remove();
 }
 
-/* What is no socket of the device is not its own. */
+/* Files that are not sockets of the device are left alone. */
 static void files_of_others(void)
 {
 	struct ucred peer;
@@ -259,12 +265,12 @@ static void files_of_others(void)
 	folder_make();
 	file_make(file_of(",s77"));
 	file_make(in_folder("notes"));
-	CU_ASSERT_EQUAL(name_open(), 0);
-	CU_ASSERT_EQUAL(name_claim("s77"), -1);
+	CU_ASSERT_EQUAL(sv_name_open(), 0);
+	CU_ASSERT_EQUAL(sv_name_claim("s77"), -1);
 	CU_ASSERT_EQUAL(errno, EADDRINUSE);
-	CU_ASSERT_EQUAL(name_connect("s77", &peer), -1);
+	CU_ASSERT_EQUAL(sv_name_connect("s77", &peer), -1);
 	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
-	name_close();
+	sv_name_close();
 	CU_ASSERT_EQUAL(files(), 2);
 	CU_ASSERT_EQUAL(unlink(file_of(",s77")), 0);
 	CU_ASSERT_EQUAL(unlink(in_folder("notes")), 0);
@@ -279,13 +285,13 @@ static void the_lock_of_a_killed_process(void)
 
 	folder_make();
 	file_make(file_of(".lock"));
-	CU_ASSERT_EQUAL(name_open(), 0);
-	fd = name_claim("s5");
+	CU_ASSERT_EQUAL(sv_name_open(), 0);
+	fd = sv_name_claim("s5");
 	CU_ASSERT_TRUE(fd >= 0);
 	CU_ASSERT_EQUAL(files(), 1);
-	name_give(fd);
+	sv_name_release(fd);
 	close(fd);
-	name_close();
+	sv_name_close();
 	folder_remove();
 }
 
@@ -301,7 +307,7 @@ static int socket_make(const char *name)
 	return fd;
 }
 
-/* A socket that no process has any more. */
+/* Makes a socket file without a process. */
 static void stale_make(const char *name)
 {
 	close(socket_make(name));
@@ -312,28 +318,28 @@ static void the_lock_of_a_stopped_process(void)
 	int fd, lock;
 
 	folder_make();
-	CU_ASSERT_EQUAL(name_open(), 0);
+	CU_ASSERT_EQUAL(sv_name_open(), 0);
 	stale_make(",s5"); /* has to be removed */
 	file_make(file_of(".lock"));
 	lock = open(file_of(".lock"), O_RDWR | O_CLOEXEC);
 	CU_ASSERT_EQUAL(flock(lock, LOCK_EX), 0);
-	fd = name_claim("s6"); /* needs no lock */
+	fd = sv_name_claim("s6"); /* needs no lock */
 	CU_ASSERT_TRUE(fd >= 0);
-	name_give(fd);
+	sv_name_release(fd);
 	close(fd);
-	fd = name_claim("s5");
+	fd = sv_name_claim("s5");
 	CU_ASSERT_TRUE(fd >= 0);
-	CU_ASSERT_EQUAL(name_claim("s5"), -1);
+	CU_ASSERT_EQUAL(sv_name_claim("s5"), -1);
 	CU_ASSERT_EQUAL(errno, EADDRINUSE);
 	CU_ASSERT_EQUAL(files(), 1);
-	name_give(fd);
+	sv_name_release(fd);
 	close(fd);
 	close(lock);
-	name_close();
+	sv_name_close();
 	folder_remove();
 }
 
-/* It goes on, and removes neither the lock of another process nor a name. */
+/* The owner continues, and removes neither another process's lock nor a name. */
 static void the_owner_goes_on(void)
 {
 	int lock, other, folder_fd;
@@ -342,7 +348,7 @@ static void the_owner_goes_on(void)
 	folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	lock = sv_folder_lock(folder_fd);
 	CU_ASSERT_TRUE_FATAL(lock >= 0);
-	other = sv_folder_lock(folder_fd); /* as another process would, after a second */
+	other = sv_folder_lock(folder_fd); /* what another process does after a second */
 	CU_ASSERT_TRUE_FATAL(other >= 0);
 	sv_folder_unlock(folder_fd, lock);
 	CU_ASSERT_TRUE(is_there(file_of(".lock")));
@@ -353,10 +359,10 @@ static void the_owner_goes_on(void)
 }
 
 /*
- * While a process looks at a name, others may remove it and claim it anew; the process may have been
- * stopped in between, and its lock replaced.
+ * While one process examines a name, another may remove it and claim it again, because the first
+ * may be stopped and lose its lock.
  */
-static int claimed_meanwhile = -1; /* a bound socket, to be given the name */
+static int claimed_meanwhile = -1; /* a bound socket that will get the name */
 
 int __wrap_renameat(int from, const char *name, int to, const char *other);
 int __real_renameat(int from, const char *name, int to, const char *other);
@@ -377,52 +383,52 @@ static void a_name_that_came_anew_stays(void)
 	int fd;
 
 	folder_make();
-	CU_ASSERT_EQUAL(name_open(), 0);
+	CU_ASSERT_EQUAL(sv_name_open(), 0);
 	stale_make(",s5");
 	claimed_meanwhile = socket_make("+claimed");
 	CU_ASSERT_EQUAL(listen(claimed_meanwhile, 1), 0);
-	CU_ASSERT_EQUAL(name_claim("s5"), -1);
+	CU_ASSERT_EQUAL(sv_name_claim("s5"), -1);
 	CU_ASSERT_EQUAL(errno, EADDRINUSE);
-	fd = name_connect("s5", &cred);
+	fd = sv_name_connect("s5", &cred);
 	CU_ASSERT_TRUE(fd >= 0);
 	CU_ASSERT_EQUAL(files(), 1);
 	close(fd);
 	close(claimed_meanwhile);
 	claimed_meanwhile = -1;
 	CU_ASSERT_EQUAL(unlink(file_of(",s5")), 0);
-	name_close();
+	sv_name_close();
 	folder_remove();
 }
 
-/* A claim that was killed in the middle leaves a file that no name leads to. */
+/* A killed claim may leave a file that is not linked to a name. */
 static void leftovers_of_a_claim(void)
 {
 	static const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 
 	folder_make();
 	stale_make("+0123456789abcdef");
-	CU_ASSERT_EQUAL(name_open(), 0);
-	CU_ASSERT_TRUE(is_there(file_of("+0123456789abcdef"))); /* it may be in the middle */
-	name_close();
+	CU_ASSERT_EQUAL(sv_name_open(), 0);
+	CU_ASSERT_TRUE(is_there(file_of("+0123456789abcdef"))); /* perhaps in progress */
+	sv_name_close();
 	CU_ASSERT_EQUAL(utimensat(AT_FDCWD, file_of("+0123456789abcdef"), long_ago, 0), 0);
-	CU_ASSERT_EQUAL(name_open(), 0);
-	name_close();
+	CU_ASSERT_EQUAL(sv_name_open(), 0);
+	sv_name_close();
 	CU_ASSERT_EQUAL(files(), 0);
 	folder_remove();
 }
 
 #define TURNS 200
 
-/* Takes and gives the name; who has it, has it alone. */
+/* Claims and releases the name in turn; only one process at a time may hold it. */
 static int takes_turns(int fd, void *arg)
 {
 	unsigned done = 0;
 
 	(void)fd;
-	if (name_open())
+	if (sv_name_open())
 		return 1;
 	while (done < TURNS) {
-		int socket = name_claim("s9"), mark;
+		int socket = sv_name_claim("s9"), mark;
 
 		if (socket < 0 && errno == EADDRINUSE)
 			continue;
@@ -434,11 +440,11 @@ static int takes_turns(int fd, void *arg)
 		close(mark);
 		if (unlink(arg))
 			return 4;
-		name_give(socket);
+		sv_name_release(socket);
 		close(socket);
 		done++;
 	}
-	name_close();
+	sv_name_close();
 	return 0;
 }
 
@@ -458,7 +464,7 @@ static void one_at_a_time(void)
 
 /* ---- processes ---- */
 
-/* Longer than the address of a socket can be. */
+/* A path longer than a socket address can hold. */
 static void a_long_path(void)
 {
 	struct process process;
@@ -475,17 +481,17 @@ static void a_long_path(void)
 	setenv("SOFTVERBS_DIR", folder, 1);
 	CU_ASSERT_TRUE_FATAL(process_start(&process, reside, NULL));
 	CU_ASSERT_TRUE(process_hear(process.fd, &slot));
-	CU_ASSERT_EQUAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL(sv_runtime_hold(), 0);
 	CU_ASSERT_EQUAL(files(), 2);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	CU_ASSERT_EQUAL(peer->pid, process.pid);
 	process_kill(&process);
 	CU_ASSERT_TRUE(unit_wait_for(is_dead, peer, UNIT_PATIENCE));
-	peer_put(peer);
+	sv_peer_put(peer);
 	CU_ASSERT_PTR_NULL(link_to(slot));
 	CU_ASSERT_EQUAL(files(), 1);
-	runtime_release();
+	sv_runtime_release();
 	CU_ASSERT_EQUAL(files(), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		CU_ASSERT_EQUAL(rmdir(folder), 0);
@@ -494,18 +500,18 @@ static void a_long_path(void)
 	folder_remove();
 }
 
-/* Ends with all of it open, as many programs do. */
+/* Exits with everything open, as many programs do. */
 static int just_exits(int fd, void *arg)
 {
 	(void)fd;
 	(void)arg;
-	if (runtime_hold() || files() != 1)
+	if (sv_runtime_hold() || files() != 1)
 		return 1;
 	fflush(NULL);
 	exit(0);
 }
 
-/* Its child ends the same way, and the names are not the child's. */
+/* Its child exits in the same way, and must not remove the parent's names. */
 static int forks(int fd, void *arg)
 {
 	int status = -1;
@@ -513,11 +519,11 @@ static int forks(int fd, void *arg)
 
 	(void)fd;
 	(void)arg;
-	if (name_open() || name_claim("s5") < 0)
+	if (sv_name_open() || sv_name_claim("s5") < 0)
 		return 1;
 	child = fork();
 	if (!child) {
-		name_fork_child(); /* the runtime's handler does it */
+		sv_name_fork_child(); /* the runtime's fork handler calls this */
 		exit(0);
 	}
 	if (waitpid(child, &status, 0) != child || status || files() != 1)
@@ -540,20 +546,22 @@ static void nothing_is_left_at_exit(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "why a folder does not serve is told once", why_is_told_once },
+	{ "an unusable folder is logged once, with the reason", why_is_told_once },
 	{ "a folder in which others may write, or of another user: EPERM",
 	  others_may_not_write_there },
-	{ "what is no folder: ENOTDIR, ENOENT", it_must_be_a_folder },
+	{ "a path that is not a folder: ENOTDIR, ENOENT", it_must_be_a_folder },
 	{ "a name is one process's, listening or not", a_name_is_one_process_s },
-	{ "a killed process's name is removed by the next who looks", a_killed_process_s_name },
+	{ "a killed process's name is removed by the next process that asks for it",
+	  a_killed_process_s_name },
 	{ "files of others are left alone", files_of_others },
-	{ "the lock of a killed process holds nobody up", the_lock_of_a_killed_process },
+	{ "the lock of a killed process does not block other processes",
+	  the_lock_of_a_killed_process },
 	{ "the lock of a stopped process is replaced", the_lock_of_a_stopped_process },
-	{ "a process whose lock was replaced goes on", the_owner_goes_on },
-	{ "a name that is claimed anew while it is removed stays", a_name_that_came_anew_stays },
-	{ "what a killed claim left is removed", leftovers_of_a_claim },
+	{ "a process whose lock was replaced continues", the_owner_goes_on },
+	{ "a name that is claimed again during its removal stays", a_name_that_came_anew_stays },
+	{ "the file of a killed claim is removed", leftovers_of_a_claim },
 	{ "processes that take turns have the name one at a time", one_at_a_time },
-	{ "a path longer than a socket's address", a_long_path },
+	{ "a path may be longer than a socket's address", a_long_path },
 	{ "nothing is left by a program that exits with all of it open", nothing_is_left_at_exit },
 };
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The process runtime of the software device when processes fork, die or run out of descriptors. */
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include "softverbs/name.h"
+#include "softverbs/link/name.h"
 #include "test/unit/files.h"
 #include "test/unit/linked.h"
 #include "util/log.h"
 
 /* ---- death ---- */
 
-/* Returns how long it takes to be noticed. */
+/* Returns how long this process took to notice. */
 static uint64_t kill_peer(void *arg)
 {
 	struct process other;
@@ -23,21 +24,21 @@ static uint64_t kill_peer(void *arg)
 	(void)arg;
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	begin = clock_now();
 	process_kill(&other);
 	CU_ASSERT(unit_wait_for(is_dead, peer, UNIT_PATIENCE));
 	took = clock_now() - begin;
-	CU_ASSERT_EQUAL(peer_send(peer, SV_MSG_DATA, &slot, sizeof(slot), -1), EPIPE);
-	/* the mapping stays until the reference goes */
-	memcpy(&magic, peer->ro, sizeof(magic));
+	CU_ASSERT_EQUAL(sv_peer_send(peer, SV_MSG_DATA, &slot, sizeof(slot), -1), EPIPE);
+	/* the mapping stays until the reference is released */
+	memcpy(&magic, peer->by_owner, sizeof(magic));
 	CU_ASSERT_NOT_EQUAL(magic, 0);
-	peer_put(peer);
-	CU_ASSERT_PTR_NULL(peer_get((uint16_t)slot));
+	sv_peer_put(peer);
+	CU_ASSERT_PTR_NULL(sv_peer_get((uint16_t)slot));
 	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
-	runtime_release();
+	sv_runtime_release();
 	return took;
 }
 
@@ -46,7 +47,7 @@ static void killed_peer_is_noticed(void)
 	CU_ASSERT(unit_is_soon(kill_peer, NULL, NSEC_PER_SEC));
 }
 
-/* A copy of the process that fork handlers know nothing of keeps every socket open. */
+/* A copy of the process, made without fork handlers, keeps every socket open. */
 static int reside_with_a_shadow(int fd, void *arg)
 {
 	struct sv_peer *peer;
@@ -54,7 +55,7 @@ static int reside_with_a_shadow(int fd, void *arg)
 	pid_t shadow;
 
 	(void)arg;
-	if (runtime_hold() || !process_hear(fd, &slot))
+	if (sv_runtime_hold() || !process_hear(fd, &slot))
 		return 1;
 	peer = link_to(slot);
 	if (!peer)
@@ -65,7 +66,7 @@ static int reside_with_a_shadow(int fd, void *arg)
 		process_sync(fd);
 		_exit(0);
 	}
-	process_say(fd, runtime_slot());
+	process_say(fd, sv_runtime_peer_id());
 	for (;;)
 		pause();
 }
@@ -77,35 +78,35 @@ static void death_shows_in_spite_of_inherited_sockets(void)
 	uint64_t slot;
 
 	CU_ASSERT_FATAL(process_start(&other, reside_with_a_shadow, NULL));
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	process_say(other.fd, runtime_slot());
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	process_say(other.fd, sv_runtime_peer_id());
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	kill(other.pid, SIGKILL);
 	CU_ASSERT(unit_wait_for(is_dead, peer, UNIT_PATIENCE));
-	peer_put(peer);
-	runtime_release();
-	process_kill(&other); /* hangs up: the shadow ends */
+	sv_peer_put(peer);
+	sv_runtime_release();
+	process_kill(&other); /* the copy ends when its socket hangs up */
 }
 
 static void release_with_live_links(void)
 {
-	unsigned fds = entries("/proc/self/fd");
+	unsigned fds = unit_entries("/proc/self/fd");
 	struct process other;
 	struct sv_peer *peer;
 	uint64_t slot;
 
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
-	peer_put(peer);
-	runtime_release();
+	sv_peer_put(peer);
+	sv_runtime_release();
 	process_say(other.fd, 0);
 	CU_ASSERT_EQUAL(process_end(&other), 0);
-	CU_ASSERT_EQUAL(entries("/proc/self/fd"), fds);
+	CU_ASSERT_EQUAL(unit_entries("/proc/self/fd"), fds);
 }
 
 /* ---- fork ---- */
@@ -118,11 +119,11 @@ static int inherit(int fd, void *arg)
 	int status = 0;
 
 	(void)fd;
-	if (!runtime_inherited())
+	if (!sv_runtime_inherited())
 		return 1;
-	if (runtime_hold())
+	if (sv_runtime_hold())
 		return 2;
-	if (runtime_inherited() || runtime_slot() == parent)
+	if (sv_runtime_inherited() || sv_runtime_peer_id() == parent)
 		status = 3;
 	slot = parent;
 	peer = link_to(slot);
@@ -130,8 +131,8 @@ static int inherit(int fd, void *arg)
 		return 4;
 	if (peer->pid != getppid())
 		status = 5;
-	peer_put(peer);
-	runtime_release();
+	sv_peer_put(peer);
+	sv_runtime_release();
 	return status;
 }
 
@@ -146,31 +147,31 @@ static void child_builds_its_own(void)
 		return;
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
-	own = runtime_slot();
-	CU_ASSERT_FALSE(runtime_inherited());
+	own = sv_runtime_peer_id();
+	CU_ASSERT_FALSE(sv_runtime_inherited());
 	CU_ASSERT_FATAL(process_start(&child, inherit, &own));
 	CU_ASSERT_EQUAL(process_end(&child), 0);
 	CU_ASSERT_FALSE(is_dead(peer));
 	CU_ASSERT_PTR_EQUAL(link_to(slot), peer);
-	peer_put(peer);
-	peer_put(peer);
-	runtime_release();
+	sv_peer_put(peer);
+	sv_peer_put(peer);
+	sv_runtime_release();
 	process_say(other.fd, 0);
 	CU_ASSERT_EQUAL(process_end(&other), 0);
 }
 
-/* The parent's name is free as soon as the parent is gone, although a child of it lives on. */
+/* The parent's name is free when the parent ends, although its child lives on. */
 static int hold_and_fork(int fd, void *arg)
 {
 	struct process child;
 
 	(void)arg;
-	if (runtime_hold() || !process_start(&child, reside, NULL))
+	if (sv_runtime_hold() || !process_start(&child, reside, NULL))
 		return 1;
-	process_say(fd, runtime_slot());
+	process_say(fd, sv_runtime_peer_id());
 	process_sync(fd);
 	process_kill(&child);
 	return 0;
@@ -182,7 +183,7 @@ static bool name_is_free(void *arg)
 	int fd;
 
 	snprintf(name, sizeof(name), "s%u", *(unsigned *)arg);
-	fd = name_claim(name);
+	fd = sv_name_claim(name);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
@@ -200,9 +201,9 @@ static int die_before_a_child(int fd, void *arg)
 	pid_t child;
 
 	(void)arg;
-	if (runtime_hold())
+	if (sv_runtime_hold())
 		return 1;
-	process_say(fd, runtime_slot());
+	process_say(fd, sv_runtime_peer_id());
 	child = fork();
 	if (!child) {
 		child_that_stays(fd, NULL);
@@ -234,7 +235,22 @@ static void names_go_with_the_owner(void)
 
 /* ---- no descriptors ---- */
 
-/* No number for the socket; then too few for what the hello brings; then enough. */
+/* Counts without a descriptor of its own: a link that has not ended yet may hold the last. */
+static unsigned open_fds(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < FD_SETSIZE; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static bool open_fds_are(void *arg)
+{
+	return open_fds() == *(unsigned *)arg;
+}
+
+/* First no descriptor for the socket, then too few for those of the hello, then enough. */
 static int starve(int fd, void *arg)
 {
 	struct sv_peer *peer;
@@ -244,42 +260,45 @@ static int starve(int fd, void *arg)
 
 	(void)arg;
 	log_open(NULL, 0, LOG_TO_STDERR);
-	if (runtime_hold() || !process_hear(fd, &value))
+	if (sv_runtime_hold() || !process_hear(fd, &value))
 		return 1;
 	slot = (uint16_t)value;
-	count = entries("/proc/self/fd");
+	count = open_fds();
 	limit_fds(0);
-	if (peer_get(slot) || errno != EMFILE)
+	if (sv_peer_get(slot) || errno != EMFILE)
 		return 2;
 	limit_fds(2);
-	if (peer_get(slot) || errno != EAGAIN)
+	if (sv_peer_get(slot) || errno != EAGAIN)
 		return 3;
-	if (!unit_wait_for(fds_are, &count, UNIT_PATIENCE))
+	if (!unit_wait_for(open_fds_are, &count, UNIT_PATIENCE))
 		return 4;
 	limit_fds(-1);
 	peer = link_to(slot);
 	if (!peer)
 		return 5;
-	peer_put(peer);
-	runtime_release();
+	sv_peer_put(peer);
+	sv_runtime_release();
 	return 0;
 }
 
-/* Nobody can be accepted; who tries is told so, and can try again later. */
+/*
+ * Without free descriptors the listener cannot accept a link; a process that connects is refused
+ * and may try again later.
+ */
 static int starve_as_listener(int fd, void *arg)
 {
 	(void)arg;
 	log_open(NULL, 0, LOG_TO_STDERR);
-	if (runtime_hold())
+	if (sv_runtime_hold())
 		return 1;
 	limit_fds(0);
-	process_say(fd, runtime_slot());
+	process_say(fd, sv_runtime_peer_id());
 	if (!process_sync(fd))
 		return 2;
 	limit_fds(-1);
 	process_say(fd, 0);
 	process_sync(fd);
-	runtime_release();
+	sv_runtime_release();
 	return 0;
 }
 
@@ -294,32 +313,32 @@ static void too_many_files_is_a_clean_error(void)
 		return;
 	CU_ASSERT_FATAL(process_start(&other, starve, NULL));
 	CU_ASSERT_FATAL(process_start(&listener, starve_as_listener, NULL));
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	fds = entries("/proc/self/fd") - 1; /* process_end closes one */
-	CU_ASSERT(process_say(other.fd, runtime_slot()));
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	fds = unit_entries("/proc/self/fd") - 1; /* process_end closes one of them */
+	CU_ASSERT(process_say(other.fd, sv_runtime_peer_id()));
 	CU_ASSERT_EQUAL(process_end(&other), 0);
 	CU_ASSERT_FATAL(process_hear(listener.fd, &slot));
-	CU_ASSERT_PTR_NULL(peer_get((uint16_t)slot));
+	CU_ASSERT_PTR_NULL(sv_peer_get((uint16_t)slot));
 	CU_ASSERT(unit_wait_for(fds_are, &fds, UNIT_PATIENCE));
 	process_say(listener.fd, 0);
 	CU_ASSERT(process_sync(listener.fd));
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL(peer);
 	if (peer)
-		peer_put(peer);
+		sv_peer_put(peer);
 	process_say(listener.fd, 0);
 	CU_ASSERT_EQUAL(process_end(&listener), 0);
-	runtime_release();
+	sv_runtime_release();
 }
 
 static const struct unit_test tests[] = {
-	{ "B.14 a killed peer is noticed within a second", killed_peer_is_noticed },
-	{ "B.14 death shows in spite of inherited sockets",
-	  death_shows_in_spite_of_inherited_sockets },
-	{ "C.2 release with live links", release_with_live_links },
-	{ "B.13 a forked child builds its own runtime", child_builds_its_own },
-	{ "B.14 names go with their owner", names_go_with_the_owner },
-	{ "C.10 too many open files is a clean error", too_many_files_is_a_clean_error },
+	{ "a killed peer is noticed within a second", killed_peer_is_noticed },
+	{ "death is noticed despite inherited sockets", death_shows_in_spite_of_inherited_sockets },
+	{ "the runtime can be released with live links", release_with_live_links },
+	{ "a forked child makes its own runtime", child_builds_its_own },
+	{ "a name is free when its owner ends", names_go_with_the_owner },
+	{ "without descriptors a link fails and leaves nothing behind",
+	  too_many_files_is_a_clean_error },
 };
 
 UNIT_MAIN("softverbs_fork", tests)

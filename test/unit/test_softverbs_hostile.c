@@ -1,72 +1,74 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Peers that pass descriptors of a wrong kind, or do to those that they were passed what they
- * should not: the other process neither ends nor stops, and its events come. This process is the
- * hostile one; its child lives by the rules.
+ * Peers that pass descriptors of a wrong kind, or misuse those passed to them: the other process
+ * neither ends nor blocks, and gets its events. This process is the hostile one; its child behaves
+ * correctly.
  */
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include "softverbs/channel.h"
-#include "softverbs/runtime.h"
+#include "softverbs/object/channel.h"
+#include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"
 #include "test/unit/node.h"
 #include "test/unit/silent_fs.h"
+#include "util/clock.h"
 
-/* ---- what this process does differently ---- */
+/* ---- hostile behaviour of this process ---- */
 
-static int channel_fd = -1;			    /* passed in place of a channel's descriptor */
-static int hello_fd[SV_HELLO_FDS] = { -1, -1, -1 }; /* passed in a hello, by place */
-static atomic_int kept_fd = -1;			    /* what the other side passed for its channel */
+static int channel_fd = -1; /* passed in place of a channel's descriptor */
+static int hello_fd[SV_HANDSHAKE_FDS] = { -1, -1, -1 }; /* passed in a hello, by index */
+static atomic_int kept_fd = -1; /* the channel's descriptor that the other process passed */
 
-int __wrap_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size,
-		     int fd);
-int __real_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size,
-		     int fd);
-int __wrap_link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload,
-			    size_t size, const int *fds, unsigned fd_count);
-int __real_link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload,
-			    size_t size, const int *fds, unsigned fd_count);
-void __wrap_channel_message(struct sv_peer *peer, const void *payload, size_t size, int fd);
-void __real_channel_message(struct sv_peer *peer, const void *payload, size_t size, int fd);
+int __wrap_sv_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size,
+			int fd);
+int __real_sv_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size,
+			int fd);
+int __wrap_sv_link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload,
+			       size_t size, const int *fds, unsigned fd_count);
+int __real_sv_link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload,
+			       size_t size, const int *fds, unsigned fd_count);
+void __wrap_sv_channel_message(struct sv_peer *peer, const void *payload, size_t size, int fd);
+void __real_sv_channel_message(struct sv_peer *peer, const void *payload, size_t size, int fd);
 
-int __wrap_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size,
-		     int fd)
+int __wrap_sv_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size,
+			int fd)
 {
-	return __real_peer_send(peer, type, payload, size,
-				fd >= 0 && channel_fd >= 0 ? channel_fd : fd);
+	return __real_sv_peer_send(peer, type, payload, size,
+				   fd >= 0 && channel_fd >= 0 ? channel_fd : fd);
 }
 
-int __wrap_link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload,
-			    size_t size, const int *fds, unsigned fd_count)
+int __wrap_sv_link_send_locked(struct sv_link *link, enum sv_msg type, const void *payload,
+			       size_t size, const int *fds, unsigned fd_count)
 {
-	int passed[SV_HELLO_FDS];
+	int passed[SV_HANDSHAKE_FDS];
 
 	for (unsigned i = 0; i < fd_count; i++)
-		passed[i] = type == SV_MSG_HELLO && hello_fd[i] >= 0 ? hello_fd[i] : fds[i];
-	return __real_link_send_locked(link, type, payload, size, passed, fd_count);
+		passed[i] = type == SV_MSG_HANDSHAKE && hello_fd[i] >= 0 ? hello_fd[i] : fds[i];
+	return __real_sv_link_send_locked(link, type, payload, size, passed, fd_count);
 }
 
-void __wrap_channel_message(struct sv_peer *peer, const void *payload, size_t size, int fd)
+void __wrap_sv_channel_message(struct sv_peer *peer, const void *payload, size_t size, int fd)
 {
 	if (fd >= 0)
 		atomic_store(&kept_fd, fcntl(fd, F_DUPFD_CLOEXEC, 0));
-	__real_channel_message(peer, payload, size, fd);
+	__real_sv_channel_message(peer, payload, size, fd);
 }
 
-static atomic_uint unreachable; /* how often a link did not become ready */
+static atomic_uint unreachable; /* number of links that did not become ready */
 
-void __wrap_data_slot_unreachable(uint16_t slot);
-void __real_data_slot_unreachable(uint16_t slot);
+void __wrap_sv_data_peer_unreachable(uint16_t slot);
+void __real_sv_data_peer_unreachable(uint16_t slot);
 
-void __wrap_data_slot_unreachable(uint16_t slot)
+void __wrap_sv_data_peer_unreachable(uint16_t slot)
 {
 	atomic_fetch_add(&unreachable, 1);
-	__real_data_slot_unreachable(slot);
+	__real_sv_data_peer_unreachable(slot);
 }
 
 /* ---- descriptors ---- */
@@ -90,7 +92,7 @@ static int full_pipe(void)
 		return -1;
 	while (write(fds[1], page, sizeof(page)) > 0)
 		;
-	fcntl(fds[1], F_SETFL, 0); /* from now on writing blocks; its reader stays */
+	fcntl(fds[1], F_SETFL, 0); /* writes block from now on; the reader stays open */
 	return fds[1];
 }
 
@@ -167,15 +169,15 @@ static int proc_file(void)
 
 struct kind {
 	const char *name;
-	int (*make)(void); /* -1: not here */
-	bool swallows;	   /* the owner's tokens go there, and are lost by its own doing */
+	int (*make)(void); /* -1: not available on this system */
+	bool swallows;	   /* the owner's tokens go to this descriptor and are lost */
 };
 
 /* ---- a channel's descriptor from the owner ---- */
 
 static const struct node_options with_channel = { .channel = true };
 
-/* Sends when told to. */
+/* Sends on request. */
 static int sender_child(int fd, void *arg)
 {
 	struct node node;
@@ -205,7 +207,7 @@ static bool event_comes(struct node *node)
 	return true;
 }
 
-/* The sender finishes its send, and the event comes by whatever way. */
+/* The send completes, and the event arrives. */
 static bool message_with_event(struct node *node, struct process *sender, bool swallowed)
 {
 	struct ibv_wc wc;
@@ -222,7 +224,7 @@ static void channel_of_kind(const struct kind *kind)
 	bool came = true;
 	unsigned i;
 
-	/* first, so that it does not have what is made next */
+	/* forked first, so that it does not inherit the descriptors below */
 	CU_ASSERT_FATAL(process_start(&sender, sender_child, NULL));
 	channel_fd = kind->make();
 	if (channel_fd < 0) {
@@ -232,7 +234,7 @@ static void channel_of_kind(const struct kind *kind)
 	}
 	CU_ASSERT_FATAL(node_open(&node, &with_channel));
 	CU_ASSERT_FATAL(node_connect(&node, 0, 1, sender.fd));
-	/* the first asks for the descriptor, later ones would use it */
+	/* the first message requests the descriptor, later ones would use it */
 	for (i = 0; i < 8 && came; i++)
 		came = message_with_event(&node, &sender, kind->swallows);
 	if (!came)
@@ -267,7 +269,7 @@ static void owner_passes_any_channel(void)
 
 /* ---- a channel's descriptor in the hands of a sender ---- */
 
-/* Nothing is there: a channel that does not block says so at once. */
+/* True if the channel has no event; a channel that does not block says so at once. */
 static bool is_empty(struct node *node)
 {
 	struct ibv_cq *cq;
@@ -276,7 +278,9 @@ static bool is_empty(struct node *node)
 	return ibv_get_cq_event(node->channel, &cq, &context) == -1 && errno == EAGAIN;
 }
 
-/* The owner. Each number that it hears is how many messages are to come with an event each. */
+/*
+ * The owner. Each number that it receives is a number of messages to expect, with one event each.
+ */
 static int owner_child(int fd, void *arg)
 {
 	struct node node;
@@ -289,7 +293,7 @@ static int owner_child(int fd, void *arg)
 		return 1;
 	while (process_hear(fd, &count) && count) {
 		for (; count; count--) {
-			while (!is_empty(&node)) /* what the other one wrote for nothing */
+			while (!is_empty(&node)) /* spurious tokens of the other process */
 				;
 			if (node_recv(&node, 0, 0, 0, 8) || ibv_req_notify_cq(node.cq, 0) ||
 			    !process_say(fd, 1))
@@ -316,6 +320,16 @@ static bool messages_arrive(struct node *node, struct process *owner, uint64_t c
 	return true;
 }
 
+/* The engine keeps it when the owner's answer comes, which may be after the first messages. */
+static int channel_fd_await(void)
+{
+	uint64_t deadline = clock_now() + UNIT_PATIENCE * NSEC_PER_MSEC;
+
+	while (atomic_load(&kept_fd) < 0 && clock_now() < deadline)
+		sched_yield();
+	return atomic_load(&kept_fd);
+}
+
 static void fill(int fd)
 {
 	static const uint64_t token[512] = { UINT64_MAX - 1 };
@@ -338,13 +352,14 @@ static void sender_spoils_the_channel(void)
 	CU_ASSERT_FATAL(node_open(&node, &with_channel));
 	CU_ASSERT_FATAL(node_connect(&node, 0, 1, owner.fd));
 	CU_ASSERT(messages_arrive(&node, &owner, 4));
-	fd = atomic_load(&kept_fd);
+	fd = channel_fd_await();
 	CU_ASSERT_FATAL(fd >= 0);
-	CU_ASSERT_EQUAL(fcntl(fd, F_SETFL, 0), 0); /* its flags, not the channel's */
+	/* flags of the passed descriptor, not of the channel */
+	CU_ASSERT_EQUAL(fcntl(fd, F_SETFL, 0), 0);
 	CU_ASSERT(messages_arrive(&node, &owner, 4));
 	fill(fd);
 	CU_ASSERT(messages_arrive(&node, &owner, 1));
-	fill(fd); /* and writing blocks whoever shares the flags */
+	fill(fd); /* blocks every process that writes through the shared flags */
 	CU_ASSERT(messages_arrive(&node, &owner, 4));
 	process_say(owner.fd, 0);
 	CU_ASSERT_EQUAL(process_end(&owner), 0);
@@ -358,30 +373,30 @@ static void sender_spoils_the_channel(void)
 static int quiet_child(int fd, void *arg)
 {
 	(void)arg;
-	if (runtime_hold() || !process_say(fd, runtime_slot()) || !process_sync(fd))
+	if (sv_runtime_hold() || !process_say(fd, sv_runtime_peer_id()) || !process_sync(fd))
 		return 1;
-	runtime_release();
+	sv_runtime_release();
 	return 0;
 }
 
-/* Another process, which lives by the rules, can still link with it: its engine goes on. */
+/* A process that behaves correctly can still link with it: its engine continues. */
 static int honest_child(int fd, void *arg)
 {
 	struct sv_peer *peer;
 	uint64_t slot;
 
 	(void)arg;
-	if (!process_hear(fd, &slot) || runtime_hold())
+	if (!process_hear(fd, &slot) || sv_runtime_hold())
 		return 1;
 	peer = link_to(slot);
 	if (!peer)
 		return 2;
-	peer_put(peer);
-	runtime_release();
+	sv_peer_put(peer);
+	sv_runtime_release();
 	return 0;
 }
 
-/* NULL: it was refused, or ended before it was ready. */
+/* Returns NULL if the link was refused or ended before it was ready. */
 static struct sv_peer *link_once(uint64_t slot)
 {
 	struct wanted wanted = { .slot = (uint16_t)slot };
@@ -398,7 +413,7 @@ static void hello_of_kind(const struct kind *kind, unsigned place, bool usable)
 	struct sv_peer *peer;
 	uint64_t slot;
 
-	/* first, so that they do not have what is made next */
+	/* forked first, so that they do not inherit the descriptors below */
 	CU_ASSERT_FATAL(process_start(&quiet, quiet_child, NULL));
 	CU_ASSERT_FATAL(process_start(&honest, honest_child, NULL));
 	CU_ASSERT_FATAL(process_hear(quiet.fd, &slot));
@@ -409,20 +424,20 @@ static void hello_of_kind(const struct kind *kind, unsigned place, bool usable)
 		process_kill(&honest);
 		return;
 	}
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
 	peer = link_once(slot);
 	if (usable != !!peer)
 		fprintf(stderr, "%s in place %u: %s\n", kind->name, place,
 			peer ? "linked" : "refused");
 	CU_ASSERT_EQUAL(!!peer, usable);
 	if (peer)
-		peer_put(peer);
+		sv_peer_put(peer);
 	process_say(honest.fd, slot);
 	CU_ASSERT_EQUAL(process_end(&honest), 0);
 	silent_end();
 	process_say(quiet.fd, 1);
 	CU_ASSERT_EQUAL(process_end(&quiet), 0);
-	runtime_release();
+	sv_runtime_release();
 	close(hello_fd[place]);
 	hello_fd[place] = -1;
 }
@@ -446,7 +461,7 @@ static void areas_of_any_kind(void)
 	}
 }
 
-/* What is no memory is not used: the processes copy for each other. */
+/* A descriptor that is not memory is not used: each process copies for the other. */
 static void memory_of_any_kind(void)
 {
 	static const struct kind kinds[] = {
@@ -467,12 +482,12 @@ static void memory_of_any_kind(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "an owner passes any descriptor for its channel: senders go on, events come",
+	{ "an owner passes any descriptor for its channel: senders continue, events come",
 	  owner_passes_any_channel },
 	{ "a sender spoils the descriptor that it was passed: the owner's events come",
 	  sender_spoils_the_channel },
-	{ "areas of a wrong kind are refused, and the engine goes on", areas_of_any_kind },
-	{ "memory of a wrong kind is not used, and the engine goes on", memory_of_any_kind },
+	{ "areas of a wrong kind are refused, and the engine continues", areas_of_any_kind },
+	{ "memory of a wrong kind is not used, and the engine continues", memory_of_any_kind },
 };
 
 UNIT_MAIN("test_softverbs_hostile", tests)

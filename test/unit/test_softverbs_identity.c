@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Who is of this user, across user namespaces: in a namespace that maps only some users, all others
- * show under one number, which one of the mapped users may have too.
+ * Which processes belong to this user, across user namespaces. In a namespace that maps only some
+ * users, all others show under one overflow id, which one of the mapped users may have, too.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include "softverbs/identity.h"
-#include "softverbs/name.h"
-#include "softverbs/runtime.h"
+#include "softverbs/base/identity.h"
+#include "softverbs/link/name.h"
+#include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"
 
-#define OVERFLOW 65534	/* of the namespace: a user that it maps, and all that it does not */
-#define OUTSIDE	 300000 /* the namespace's user 0, for others */
+#define OVERFLOW 65534	/* inside the namespace: a mapped user, and the id of all unmapped ones */
+#define OUTSIDE	 300000 /* user 0 of the namespace, as seen outside */
 
 static bool overflow_is_default(void)
 {
@@ -31,7 +31,7 @@ static bool overflow_is_default(void)
 	return uid == OVERFLOW;
 }
 
-/* Only a privileged process can give a namespace users of its own. */
+/* Only a privileged process can map several users into a namespace. */
 static bool namespaces_work(void)
 {
 	pid_t child = geteuid() || !overflow_is_default() ? -1 : fork();
@@ -68,14 +68,17 @@ static bool become(uid_t uid)
 
 /* ---- in the namespace ---- */
 
-/* By way of its user 0: only that one's capabilities are dropped with the number. */
+/*
+ * Becomes user 0 of the namespace first, because only that user drops its capabilities by changing
+ * its id.
+ */
 static bool enter(int fd)
 {
 	return !unshare(CLONE_NEWUSER) && process_say(fd, 1) && process_sync(fd) && become(0) &&
 	       become(OVERFLOW);
 }
 
-/* Says what is known of the next that connects to the socket. */
+/* Reports what is known of the next process that connects to the socket. */
 static bool judge_next(int listener, int fd)
 {
 	struct pollfd ready = { .fd = listener, .events = POLLIN };
@@ -94,17 +97,17 @@ static bool judge_next(int listener, int fd)
 static int connect_once(int fd, void *arg)
 {
 	struct ucred cred;
-	int connected = name_connect(arg, &cred);
+	int connected = sv_name_connect(arg, &cred);
 
 	(void)fd;
 	return connected >= 0 ? 0 : errno;
 }
 
-/* Links with the process in the slot and back. */
+/* Links with the process in the slot, which links back. */
 static int link_back(int fd, void *arg)
 {
 	struct sv_peer *peer;
-	int error = runtime_hold();
+	int error = sv_runtime_hold();
 
 	(void)fd;
 	if (error)
@@ -112,14 +115,14 @@ static int link_back(int fd, void *arg)
 	peer = link_to(*(uint64_t *)arg);
 	if (!peer)
 		return errno;
-	peer_put(peer);
-	runtime_release();
+	sv_peer_put(peer);
+	sv_runtime_release();
 	return 0;
 }
 
 /*
- * A listener of the namespace: a stranger connects, then a process of its own user; then two of them
- * link.
+ * A listener in the namespace: a stranger connects, then a process of its own user; then two of its
+ * processes link.
  */
 static int live_inside(int fd, void *arg)
 {
@@ -130,7 +133,7 @@ static int live_inside(int fd, void *arg)
 	(void)arg;
 	if (!enter(fd))
 		return 1;
-	listener = name_claim("identity");
+	listener = sv_name_claim("identity");
 	if (listener < 0 || listen(listener, 8) || !process_say(fd, 2))
 		return 2;
 	if (!judge_next(listener, fd))
@@ -139,20 +142,20 @@ static int live_inside(int fd, void *arg)
 	    !judge_next(listener, fd) || !process_say(fd, (uint64_t)process_end(&friend)))
 		return 4;
 	close(listener);
-	if (runtime_hold())
+	if (sv_runtime_hold())
 		return 5;
-	slot = runtime_slot();
+	slot = sv_runtime_peer_id();
 	if (!process_start(&friend, link_back, &slot) ||
 	    !process_say(fd, (uint64_t)process_end(&friend)))
 		return 6;
-	runtime_release();
+	sv_runtime_release();
 	return 0;
 }
 
 /* ---- outside ---- */
 
 /*
- * The user 65534 of the host, which the namespace does not map. It does not use name_connect, which
+ * User 65534 of the host, which the namespace does not map. Does not use sv_name_connect, which
  * would refuse the other side.
  */
 static int live_outside(int fd, void *arg)
@@ -169,7 +172,7 @@ static int live_outside(int fd, void *arg)
 	if (connect(connected, (struct sockaddr *)&address,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) + (socklen_t)length))
 		return 2;
-	if (read(connected, &byte, 1) != 0) /* it has judged, and closes */
+	if (read(connected, &byte, 1) != 0) /* the listener has judged and closes the socket */
 		return 3;
 	return process_say(fd, 1) ? 0 : 4;
 }
@@ -185,7 +188,10 @@ static bool says(const struct process *process, uint64_t expected)
 	return value == expected;
 }
 
-/* A kernel before 6.5 cannot prove that two such processes are of one user; then they are refused. */
+/*
+ * Before Linux 6.5 the kernel cannot prove that two such processes have one user; then they are
+ * refused.
+ */
 static bool kernel_has_peer_pidfd(void)
 {
 	socklen_t size = sizeof(int);
@@ -309,9 +315,8 @@ static void peer_is_compared(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "a process of another user that shows under this user's number is refused",
-	  stranger_is_refused },
-	{ "a folder of another user that shows under this user's number is refused",
+	{ "a process of another user that has this user's number is refused", stranger_is_refused },
+	{ "a folder of another user that has this user's number is refused",
 	  strange_folder_is_refused },
 	{ "the owner of a folder is compared", owner_is_compared },
 	{ "the user of a peer is compared", peer_is_compared },

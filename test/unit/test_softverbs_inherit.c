@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The software device in a forked child: inherited objects answer ENODEV, the parent goes on. */
+/*
+ * The software device in a forked child: inherited objects return ENODEV, and the parent continues.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -51,7 +53,7 @@ static void close_all(void)
 	CU_ASSERT_EQUAL(ibv_close_device(context), 0);
 }
 
-/* Numbers each expectation, so that the child's exit status tells which one failed. */
+/* Counts expectations, so that the child's exit status tells which one failed. */
 static int step;
 #define EXPECT(condition)            \
 	do {                         \
@@ -111,7 +113,7 @@ static void expect_no_end(void)
 	EXPECT(ibv_close_device(context) == -1 && errno == ENODEV);
 }
 
-/* Runs the function in a child; 0 or the number of the expectation that failed. */
+/* Runs the function in a child; returns 0 or the number of the expectation that failed. */
 static int in_child(void (*function)(void))
 {
 	int status = -1;
@@ -134,7 +136,7 @@ static void inherited_objects(void)
 	close_all();
 }
 
-/* A device of its own does not bring the inherited objects back. */
+/* Opening the device in the child does not make inherited objects valid. */
 static void open_then_expect(void)
 {
 	struct ibv_context *inherited = context, *own;
@@ -173,10 +175,10 @@ static void fork_before_and_after(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "B.13 each call on an inherited object: ENODEV", inherited_objects },
-	{ "B.13 the same after the child opened the device for itself",
+	{ "each call on an inherited object: ENODEV", inherited_objects },
+	{ "the same after the child opened the device for itself",
 	  inherited_objects_beside_new_ones },
-	{ "B.13 fork before open and after close: both processes use the device",
+	{ "fork before open and after close: both processes use the device",
 	  fork_before_and_after },
 };
 

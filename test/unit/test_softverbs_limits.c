@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The device is opened under resource limits that are too low: an errno that names the reason, and nothing is left. */
+/*
+ * Opening the device under resource limits that are too low: errno names the cause, and nothing is
+ * left behind.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +46,7 @@ static int channel_error(void)
 	return error;
 }
 
-/* Fails each time in the same way, and succeeds when the limit is as before. */
+/* Fails each time in the same way, and succeeds once the limit is restored. */
 static int open_under_limit(int fd, void *arg)
 {
 	const struct limit *limit = arg;
@@ -52,15 +55,15 @@ static int open_under_limit(int fd, void *arg)
 	int i;
 
 	(void)fd;
-	/* nobody limits the superuser's processes */
+	/* limits on processes do not apply to the superuser */
 	if (limit->which == RLIMIT_NPROC && !geteuid() && setuid(12345))
 		return 1;
 	if (open_error() || getrlimit(limit->which, &before))
 		return 2;
-	/* the limit is that of a log, too */
+	/* the limit also applies to a log file */
 	if (limit->which == RLIMIT_FSIZE && dup2(open("/dev/null", O_WRONLY), 2) != 2)
 		return 3;
-	fds = entries("/proc/self/fd");
+	fds = unit_entries("/proc/self/fd");
 	low = before;
 	low.rlim_cur = limit->value;
 	if (setrlimit(limit->which, &low))
@@ -68,7 +71,7 @@ static int open_under_limit(int fd, void *arg)
 	for (i = 0; i < 3; i++)
 		if (open_error() != limit->expected || channel_error() != limit->expected)
 			return 4;
-	if (setrlimit(limit->which, &before) || entries("/proc/self/fd") != fds)
+	if (setrlimit(limit->which, &before) || unit_entries("/proc/self/fd") != fds)
 		return 5;
 	return open_error() || channel_error() ? 6 : 0;
 }
@@ -107,21 +110,21 @@ static uint64_t address_space(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* So much that an area fits, and not all three; less than one. */
+/* Address space for one area but not for all three, and for less than one. */
 static void no_room_for_areas(void)
 {
 	uint64_t used = address_space();
 
 	if (SANITIZED)
-		return; /* they reserve what they want */
+		return; /* the sanitizers reserve address space of their own */
 	assert_fails(RLIMIT_AS, used + (40u << 20), ENOMEM);
 	assert_fails(RLIMIT_AS, used + (20u << 20), ENOMEM);
 }
 
 static const struct unit_test tests[] = {
-	{ "opening under a limit of a file's size: EFBIG and no signal", no_room_for_files },
-	{ "opening under a limit of threads: EAGAIN", no_room_for_threads },
-	{ "opening under a limit of address space: ENOMEM", no_room_for_areas },
+	{ "opening with a limit of file size: EFBIG and no signal", no_room_for_files },
+	{ "opening with a limit of threads: EAGAIN", no_room_for_threads },
+	{ "opening with a limit of address space: ENOMEM", no_room_for_areas },
 };
 
 UNIT_MAIN("test_softverbs_limits", tests)

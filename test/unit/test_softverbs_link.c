@@ -11,35 +11,35 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include "softverbs/engine.h"
-#include "softverbs/name.h"
-#include "softverbs/peer.h"
-#include "softverbs/runtime.h"
+#include "softverbs/link/engine.h"
+#include "softverbs/link/name.h"
+#include "softverbs/link/peer.h"
+#include "softverbs/link/runtime.h"
 #include "test/unit/denied.h"
 #include "test/unit/linked.h"
 #include "util/log.h"
 
-/* ---- alone ---- */
+/* ---- one process ---- */
 
 static void leaves_nothing(void)
 {
 	unsigned fds, threads, round;
 
-	/* what libc and the sanitizers open once is open now */
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	runtime_release();
-	fds = entries("/proc/self/fd");
-	threads = entries("/proc/self/task");
+	/* descriptors that libc and the sanitizers open once are open after this */
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	sv_runtime_release();
+	fds = unit_entries("/proc/self/fd");
+	threads = unit_entries("/proc/self/task");
 	for (round = 0; round < 3; round++) {
-		CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-		CU_ASSERT_EQUAL(runtime_hold(), 0);
-		CU_ASSERT(runtime_slot() < SV_SLOTS);
-		CU_ASSERT(entries("/proc/self/fd") > fds);
-		CU_ASSERT(entries("/proc/self/task") > threads);
-		runtime_release();
-		runtime_release();
-		CU_ASSERT_EQUAL(entries("/proc/self/fd"), fds);
-		CU_ASSERT_EQUAL(entries("/proc/self/task"), threads);
+		CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+		CU_ASSERT_EQUAL(sv_runtime_hold(), 0);
+		CU_ASSERT(sv_runtime_peer_id() < SV_PEERS);
+		CU_ASSERT(unit_entries("/proc/self/fd") > fds);
+		CU_ASSERT(unit_entries("/proc/self/task") > threads);
+		sv_runtime_release();
+		sv_runtime_release();
+		CU_ASSERT_EQUAL(unit_entries("/proc/self/fd"), fds);
+		CU_ASSERT_EQUAL(unit_entries("/proc/self/task"), threads);
 	}
 }
 
@@ -47,28 +47,28 @@ static void self_is_a_peer(void)
 {
 	struct sv_peer *peer;
 
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	peer = peer_get(runtime_slot());
-	CU_ASSERT_PTR_EQUAL(peer, peer_self());
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	peer = sv_peer_get(sv_runtime_peer_id());
+	CU_ASSERT_PTR_EQUAL(peer, sv_peer_self());
 	CU_ASSERT_EQUAL(peer->copy, SV_COPY_SELF);
 	CU_ASSERT_EQUAL(peer->pid, getpid());
 	CU_ASSERT_PTR_NULL(peer->link);
-	peer_put(peer);
-	runtime_release();
+	sv_peer_put(peer);
+	sv_runtime_release();
 }
 
-static void nobody_lives_there(void)
+static void empty_slot_is_refused(void)
 {
 	uint16_t slot;
 
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	slot = (uint16_t)((runtime_slot() + SV_SLOTS / 2) % SV_SLOTS);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	slot = (uint16_t)((sv_runtime_peer_id() + SV_PEERS / 2) % SV_PEERS);
 	errno = 0;
-	CU_ASSERT_PTR_NULL(peer_get(slot));
+	CU_ASSERT_PTR_NULL(sv_peer_get(slot));
 	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
-	CU_ASSERT_PTR_NULL(peer_get(SV_SLOTS));
+	CU_ASSERT_PTR_NULL(sv_peer_get(SV_PEERS));
 	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
-	runtime_release();
+	sv_runtime_release();
 }
 
 /* ---- timers ---- */
@@ -82,7 +82,7 @@ static void note_fire(struct sv_timer *timer)
 {
 	unsigned turn = atomic_fetch_add(&fired, 1);
 
-	CU_ASSERT(engine_is_self());
+	CU_ASSERT(sv_engine_is_self());
 	CU_ASSERT(clock_now() >= timer->deadline);
 	atomic_store(&fired_order[turn], (unsigned)(timer - timers));
 }
@@ -108,34 +108,34 @@ static bool has_begun(void *arg)
 	return atomic_load((atomic_bool *)arg);
 }
 
-/* Until slow_go the engine does nothing else. */
+/* Blocks the engine until slow_go is set. */
 static void occupy_engine(struct sv_timer *timer)
 {
 	atomic_store(&slow_begun, false);
 	atomic_store(&slow_go, false);
 	atomic_store(&slow_done, false);
-	engine_timer_arm(timer, clock_now(), fire_slowly);
+	sv_engine_timer_arm(timer, clock_now(), fire_slowly);
 	CU_ASSERT_FATAL(unit_wait_for(has_begun, &slow_begun, UNIT_PATIENCE));
 }
 
 static void timers_fire_in_order(void)
 {
-	/* milliseconds; 2 and 4 are cancelled */
+	/* in milliseconds; 2 and 4 are cancelled */
 	static const unsigned delay[TIMERS] = { 30, 10, 50, 20, 40 };
 	static struct sv_timer slow;
 	unsigned want = 3, i;
 	uint64_t now;
 
 	atomic_store(&fired, 0);
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	CU_ASSERT_FALSE(engine_is_self());
-	/* none fires before all are armed or cancelled, however long that takes */
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_FALSE(sv_engine_is_self());
+	/* no timer fires before all are armed or cancelled, however long that takes */
 	occupy_engine(&slow);
 	now = clock_now();
 	for (i = 0; i < TIMERS; i++)
-		engine_timer_arm(&timers[i], now + delay[i] * NSEC_PER_MSEC, note_fire);
-	engine_timer_cancel(&timers[2]);
-	engine_timer_cancel(&timers[4]);
+		sv_engine_timer_arm(&timers[i], now + delay[i] * NSEC_PER_MSEC, note_fire);
+	sv_engine_timer_cancel(&timers[2]);
+	sv_engine_timer_cancel(&timers[4]);
 	CU_ASSERT_FALSE(timers[2].armed);
 	atomic_store(&slow_go, true);
 	CU_ASSERT(unit_wait_for(all_fired, &want, UNIT_PATIENCE));
@@ -143,8 +143,8 @@ static void timers_fire_in_order(void)
 	CU_ASSERT_EQUAL(atomic_load(&fired_order[1]), 3);
 	CU_ASSERT_EQUAL(atomic_load(&fired_order[2]), 0);
 	for (i = 0; i < TIMERS; i++)
-		engine_timer_cancel(&timers[i]);
-	runtime_release();
+		sv_engine_timer_cancel(&timers[i]);
+	sv_runtime_release();
 	CU_ASSERT_EQUAL(atomic_load(&fired), want);
 }
 
@@ -164,13 +164,13 @@ static void cancel_waits_for_a_running_fire(void)
 	static struct sv_timer timer;
 	pthread_t thread;
 
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
 	occupy_engine(&timer);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, release_slowly, NULL), 0);
-	engine_timer_cancel(&timer);
+	sv_engine_timer_cancel(&timer);
 	CU_ASSERT(atomic_load(&slow_done));
 	pthread_join(thread, NULL);
-	runtime_release();
+	sv_runtime_release();
 }
 
 /* ---- two processes ---- */
@@ -185,10 +185,10 @@ static void linked_with(const char *theirs, const char *ours, int copy)
 	CU_ASSERT_FATAL(process_start(&other, reside, (void *)(uintptr_t)theirs));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
 	setenv("SOFTVERBS_COPY", ours, 1);
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	CU_ASSERT_NOT_EQUAL(slot, runtime_slot());
-	fds = entries("/proc/self/fd");
-	peer = copy < 0 ? peer_get((uint16_t)slot) : link_to(slot);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_NOT_EQUAL(slot, sv_runtime_peer_id());
+	fds = unit_entries("/proc/self/fd");
+	peer = copy < 0 ? sv_peer_get((uint16_t)slot) : link_to(slot);
 	if (copy < 0) {
 		CU_ASSERT_PTR_NULL(peer);
 		CU_ASSERT(unit_wait_for(fds_are, &fds, UNIT_PATIENCE));
@@ -197,11 +197,11 @@ static void linked_with(const char *theirs, const char *ours, int copy)
 		CU_ASSERT_EQUAL(peer->slot, slot);
 		CU_ASSERT_EQUAL(peer->pid, other.pid);
 		CU_ASSERT_EQUAL((int)peer->copy, copy);
-		CU_ASSERT_PTR_NOT_NULL(peer->ro);
+		CU_ASSERT_PTR_NOT_NULL(peer->by_owner);
 		CU_ASSERT_FALSE(is_dead(peer));
-		peer_put(peer);
+		sv_peer_put(peer);
 	}
-	runtime_release();
+	sv_runtime_release();
 	unsetenv("SOFTVERBS_COPY");
 	process_say(other.fd, 0);
 	CU_ASSERT_EQUAL(process_end(&other), 0);
@@ -215,7 +215,7 @@ static void links_and_chooses_the_copy_class(void)
 	linked_with("pvm", "pvm", SV_COPY_PVM);
 	linked_with("memfd", "memfd", SV_COPY_MEMFD);
 	linked_with("memfd", "auto", SV_COPY_MEMFD);
-	linked_with("auto", "memfd", SV_COPY_BOUNCE); /* it was not offered */
+	linked_with("auto", "memfd", SV_COPY_BOUNCE); /* memfd was not offered */
 	linked_with("memfd", "bounce", SV_COPY_BOUNCE);
 	linked_with("nonsense", "auto", SV_COPY_PVM);
 	log_open(NULL, 0, LOG_TO_STDERR); /* the refusal is expected */
@@ -223,7 +223,7 @@ static void links_and_chooses_the_copy_class(void)
 	log_open(NULL, LOG_ERROR, LOG_TO_STDERR);
 }
 
-/* Sees what it came to: an exit status of its own for each copy class. */
+/* The exit status tells the copy class of the link. */
 static int denied(int fd, void *arg)
 {
 	struct sv_peer *peer;
@@ -233,14 +233,14 @@ static int denied(int fd, void *arg)
 	setenv("SOFTVERBS_COPY", arg, 1);
 	if (!deny_process_vm())
 		return 77;
-	if (runtime_hold() || !process_hear(fd, &slot))
+	if (sv_runtime_hold() || !process_hear(fd, &slot))
 		return 101;
 	peer = link_to(slot);
 	if (peer) {
 		status = (int)peer->copy;
-		peer_put(peer);
+		sv_peer_put(peer);
 	}
-	runtime_release();
+	sv_runtime_release();
 	return status;
 }
 
@@ -272,7 +272,7 @@ static void falls_back_where_access_is_denied(void)
 	CU_ASSERT_EQUAL(falls_back("memfd", "auto"), SV_COPY_MEMFD);
 }
 
-/* Both begin at once; the number of the round is said by both when they are linked. */
+/* Both processes begin at once; each sends the round's number when it is linked. */
 static int meet(int fd, void *arg)
 {
 	struct sv_peer *peer;
@@ -280,24 +280,24 @@ static int meet(int fd, void *arg)
 	int status = 2;
 
 	(void)arg;
-	if (runtime_hold())
+	if (sv_runtime_hold())
 		return 1;
-	process_say(fd, runtime_slot());
+	process_say(fd, sv_runtime_peer_id());
 	if (!process_hear(fd, &theirs))
 		return 3;
 	peer = link_to(theirs);
 	if (peer)
 		status = peer->slot == theirs && !is_dead(peer) ? 0 : 4;
 	process_say(fd, (uint64_t)status);
-	if (!process_sync(fd)) /* until the other one has seen it too */
+	if (!process_sync(fd)) /* until the other process has seen it, too */
 		status = 5;
 	if (peer && is_dead(peer))
 		status = 6;
 	process_say(fd, 0);
 	process_sync(fd);
 	if (peer)
-		peer_put(peer);
-	runtime_release();
+		sv_peer_put(peer);
+	sv_runtime_release();
 	return status;
 }
 
@@ -333,8 +333,8 @@ static int knock(void)
 	struct ucred cred;
 	char name[16];
 
-	snprintf(name, sizeof(name), "s%u", runtime_slot());
-	return name_connect(name, &cred);
+	snprintf(name, sizeof(name), "s%u", sv_runtime_peer_id());
+	return sv_name_connect(name, &cred);
 }
 
 static bool hung_up(void *arg)
@@ -370,47 +370,47 @@ static void refused(const void *bytes, size_t size, const int *fds, unsigned cou
 
 struct letter {
 	uint32_t type, size;
-	struct hello hello;
+	struct handshake handshake;
 };
 
 static void hostile_hellos_are_refused(void)
 {
-	struct letter letter = { .type = SV_MSG_HELLO, .size = sizeof(struct hello) };
+	struct letter letter = { .type = SV_MSG_HANDSHAKE, .size = sizeof(struct handshake) };
 	int many[8], count, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int memfd[3] = { null, null, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
 	char noise[700];
 	unsigned fds;
 
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
 	log_open(NULL, 0, LOG_TO_STDERR);
-	fds = entries("/proc/self/fd");
+	fds = unit_entries("/proc/self/fd");
 	memset(noise, 0x5a, sizeof(noise));
 	refused(noise, 1, NULL, 0);
 	refused(noise, 8, NULL, 0);
 	refused(noise, sizeof(noise), NULL, 0);
 	refused(&letter, sizeof(letter), NULL, 0); /* no magic */
-	letter.hello = (struct hello){ .magic = 0x73766831u,
-				       .layout = SV_LAYOUT + 1,
-				       .modes = 10,
-				       .slot = (runtime_slot() + 1u) % SV_SLOTS };
+	letter.handshake = (struct handshake){ .magic = 0x73766831u,
+					       .layout = SV_LAYOUT + 1,
+					       .modes = 10,
+					       .slot = (sv_runtime_peer_id() + 1u) % SV_PEERS };
 	refused(&letter, sizeof(letter), memfd, 3); /* another layout */
-	letter.hello.layout = SV_LAYOUT;
+	letter.handshake.layout = SV_LAYOUT;
 	refused(&letter, sizeof(letter), NULL, 0); /* no descriptors */
 	refused(&letter, sizeof(letter), memfd, 2);
-	letter.hello.offer = (struct sv_area_offer){ 4096, 4096 };
+	letter.handshake.offer = (struct sv_area_offer){ 4096, 4096 };
 	refused(&letter, sizeof(letter), memfd, 3); /* no areas */
 	refused(&letter, sizeof(letter) - 1, memfd, 3);
-	letter.hello.slot = runtime_slot();
-	refused(&letter, sizeof(letter), memfd, 3); /* mine */
-	letter.hello.slot = SV_SLOTS;
+	letter.handshake.slot = sv_runtime_peer_id();
+	refused(&letter, sizeof(letter), memfd, 3); /* this process's own areas */
+	letter.handshake.slot = SV_PEERS;
 	refused(&letter, sizeof(letter), memfd, 3);
-	letter.hello.slot = 1u + (runtime_slot() == 1);
+	letter.handshake.slot = 1u + (sv_runtime_peer_id() == 1);
 	for (count = 0; count < 8; count++)
 		many[count] = null;
-	/* more than fit: MSG_CTRUNC */
+	/* more descriptors than fit: MSG_CTRUNC */
 	refused(&letter, sizeof(letter), many, 8);
 	letter.type = SV_MSG_CM;
-	refused(&letter, sizeof(letter), memfd, 3); /* no hello first */
+	refused(&letter, sizeof(letter), memfd, 3); /* not a hello */
 	letter.type = SV_MSG_DATA;
 	refused(&letter, sizeof(letter), memfd, 1);
 	letter.type = 77;
@@ -419,12 +419,14 @@ static void hostile_hellos_are_refused(void)
 	log_open(NULL, LOG_ERROR, LOG_TO_STDERR);
 	close(null);
 	close(memfd[2]);
-	runtime_release();
+	sv_runtime_release();
 }
 
 #define STRANGER 65534u
 
-/* A name as that user has it, whoever asks. */
+/*
+ * Makes the address under which the given user's process claims a slot, whatever user calls this.
+ */
 static socklen_t name_of(struct sockaddr_un *address, unsigned user, uint64_t slot)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -434,7 +436,7 @@ static socklen_t name_of(struct sockaddr_un *address, unsigned user, uint64_t sl
 					    (unsigned)slot));
 }
 
-/* Another user's process: knocks at the slot it hears of, then sits down in the next one. */
+/* Another user's process: connects to the slot that it receives, then claims the next one. */
 static int stranger(int fd, void *arg)
 {
 	unsigned owner = geteuid();
@@ -453,10 +455,10 @@ static int stranger(int fd, void *arg)
 	size = name_of(&address, owner, slot);
 	if (connect(knocking, (struct sockaddr *)&address, size))
 		return 2;
-	/* the end of the connection, and not a byte, let alone a descriptor */
+	/* the connection ends without a byte or a descriptor */
 	if (recv(knocking, &byte, 1, 0) > 0)
 		return 3;
-	size = name_of(&address, owner, (slot + 1) % SV_SLOTS);
+	size = name_of(&address, owner, (slot + 1) % SV_PEERS);
 	if (bind(squatting, (struct sockaddr *)&address, size) || listen(squatting, 5))
 		return 4;
 	process_say(fd, 0);
@@ -477,24 +479,24 @@ static void other_users_are_strangers(void)
 		return;
 	}
 	CU_ASSERT_FATAL(process_start(&other, stranger, NULL));
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
-	next = (uint16_t)((runtime_slot() + 1u) % SV_SLOTS);
-	process_say(other.fd, runtime_slot());
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	next = (uint16_t)((sv_runtime_peer_id() + 1u) % SV_PEERS);
+	process_say(other.fd, sv_runtime_peer_id());
 	CU_ASSERT(process_sync(other.fd));
 	snprintf(name, sizeof(name), "s%u", next);
 	errno = 0;
-	CU_ASSERT_EQUAL(name_connect(name, &cred), -1);
+	CU_ASSERT_EQUAL(sv_name_connect(name, &cred), -1);
 	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
 	errno = 0;
-	CU_ASSERT_PTR_NULL(peer_get(next));
+	CU_ASSERT_PTR_NULL(sv_peer_get(next));
 	CU_ASSERT_EQUAL(errno, ECONNREFUSED);
 	process_say(other.fd, 0);
 	status = process_end(&other);
 	CU_ASSERT(status == 0 || status == 77);
-	runtime_release();
+	sv_runtime_release();
 }
 
-static void silent_connection_is_dropped_and_harms_nobody(void)
+static void silent_connection_is_dropped(void)
 {
 	struct process other;
 	struct sv_peer *peer;
@@ -503,32 +505,32 @@ static void silent_connection_is_dropped_and_harms_nobody(void)
 
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
-	CU_ASSERT_EQUAL_FATAL(runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
 	fd = knock();
 	CU_ASSERT_FATAL(fd >= 0);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
-	peer_put(peer);
+	sv_peer_put(peer);
 	CU_ASSERT(unit_wait_for(hung_up, &fd, UNIT_PATIENCE));
 	close(fd);
-	runtime_release();
+	sv_runtime_release();
 	process_say(other.fd, 0);
 	CU_ASSERT_EQUAL(process_end(&other), 0);
 }
 
 static const struct unit_test tests[] = {
-	{ "C.2 the last release leaves nothing", leaves_nothing },
-	{ "C.2 a process is its own peer", self_is_a_peer },
-	{ "C.2 an empty slot is refused at once", nobody_lives_there },
-	{ "C.9 timers fire in order and not after cancel", timers_fire_in_order },
-	{ "C.9 cancel waits for a running fire", cancel_waits_for_a_running_fire },
-	{ "C.2 links and chooses the copy class of each direction",
-	  links_and_chooses_the_copy_class },
-	{ "C.6 D7 falls back where access is denied", falls_back_where_access_is_denied },
-	{ "C.2 crossing connects make one link", crossing_connects_make_one_link },
-	{ "C.10 hostile hellos are refused", hostile_hellos_are_refused },
-	{ "C.10 other users' processes are strangers", other_users_are_strangers },
-	{ "C.10 a silent connection is dropped", silent_connection_is_dropped_and_harms_nobody },
+	{ "nothing is left after the last release", leaves_nothing },
+	{ "a process is its own peer", self_is_a_peer },
+	{ "an empty slot is refused at once", empty_slot_is_refused },
+	{ "timers fire in order, and not after a cancel", timers_fire_in_order },
+	{ "a cancel waits for a running timer", cancel_waits_for_a_running_fire },
+	{ "a link chooses the copy class of each direction", links_and_chooses_the_copy_class },
+	{ "a link chooses another way to copy where access is denied",
+	  falls_back_where_access_is_denied },
+	{ "two processes that connect at once have one link", crossing_connects_make_one_link },
+	{ "hostile hellos are refused", hostile_hellos_are_refused },
+	{ "other users' processes are strangers", other_users_are_strangers },
+	{ "a silent connection is dropped", silent_connection_is_dropped },
 };
 
 UNIT_MAIN("softverbs_link", tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What newer kernels do and older ones do not: each way must keep its promise, also without the call. */
+/* Calls that only newer kernels have: the result is the same with and without them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "softverbs/memory.h"
-#include "softverbs/os.h"
+#include "softverbs/rc/memory.h"
+#include "softverbs/base/os.h"
 #include "test/unit/unit.h"
 
 int __wrap_madvise(void *addr, size_t length, int advice);
@@ -20,7 +20,7 @@ int __real_madvise(void *addr, size_t length, int advice);
 long __wrap_syscall(long number, ...);
 long __real_syscall(long number, ...);
 
-/* What the kernel of this run answers to the new calls. */
+/* What the kernel answers to the new calls in this run. */
 static enum { NEW, OLD, EMULATED } kernel;
 
 int __wrap_madvise(void *addr, size_t length, int advice)
@@ -31,7 +31,7 @@ int __wrap_madvise(void *addr, size_t length, int advice)
 	return kernel == OLD ? -1 : 0;
 }
 
-/* preadv2, which newer kernels know, and futex, which all know, come here. */
+/* preadv2, which newer kernels have, and futex, which all have, call this. */
 long __wrap_syscall(long number, ...)
 {
 	long argument[6];
@@ -48,10 +48,10 @@ long __wrap_syscall(long number, ...)
 	return -1;
 }
 
-/* Two pages: the first is there and can be written, the second is not there. */
+/* Two pages: the first is mapped and writable, the second is not mapped. */
 static uint8_t *pages_make(void)
 {
-	size_t size = os_page_size();
+	size_t size = sv_os_page_size();
 	uint8_t *pages =
 		mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -63,12 +63,12 @@ static uint8_t *pages_make(void)
 
 static bool is_there(uint8_t *at, size_t length, bool write)
 {
-	return memory_is_there(&(struct iovec){ at, length }, 1, write);
+	return sv_memory_is_there(&(struct iovec){ at, length }, 1, write);
 }
 
 static void check_pages(void)
 {
-	size_t size = os_page_size();
+	size_t size = sv_os_page_size();
 	uint8_t *pages = pages_make(), byte = 9;
 
 	CU_ASSERT_EQUAL(size, (size_t)sysconf(_SC_PAGESIZE));
@@ -76,22 +76,25 @@ static void check_pages(void)
 	CU_ASSERT_TRUE(is_there(pages + size - 1, 1, true));
 	CU_ASSERT_FALSE(is_there(pages + size, 1, false));
 	CU_ASSERT_FALSE(is_there(pages + size - 1, 2, true));
-	CU_ASSERT_TRUE(memory_copy(&(struct iovec){ pages, 1 }, &byte, false) && byte == 7);
-	CU_ASSERT_FALSE(memory_copy(&(struct iovec){ pages + size, 1 }, &byte, true));
+	CU_ASSERT_TRUE(sv_memory_copy(&(struct iovec){ pages, 1 }, &byte, false) && byte == 7);
+	CU_ASSERT_FALSE(sv_memory_copy(&(struct iovec){ pages + size, 1 }, &byte, true));
 	mprotect(pages, size, PROT_READ);
 	CU_ASSERT_TRUE(is_there(pages, size, false));
 	CU_ASSERT_FALSE(is_there(pages, size, true));
 	munmap(pages, size);
 }
 
-/* A kernel that knows the advice is asked: a hole shows it, for an emulator accepts that too. */
+/*
+ * On a kernel that has the advice, a hole must be reported. An emulator accepts the advice for a
+ * hole, too.
+ */
 static void check_populate(void)
 {
-	size_t size = os_page_size();
+	size_t size = sv_os_page_size();
 	uint8_t *pages = pages_make();
 	bool knows = kernel == NEW && __real_madvise(pages + size, size, 22) && errno == ENOMEM;
 
-	CU_ASSERT_EQUAL(os_populate((uintptr_t)pages, (uintptr_t)pages + size, true),
+	CU_ASSERT_EQUAL(sv_os_populate((uintptr_t)pages, (uintptr_t)pages + size, true),
 			knows ? 0 : ENOSYS);
 	munmap(pages, size);
 }
@@ -107,7 +110,7 @@ static void *count_up(void *counter)
 	return NULL;
 }
 
-/* The look at a word that another thread counts up must not put an old count back. */
+/* Reading a word that another thread increments must not write an old count back. */
 static void check_no_loss(void)
 {
 	uint8_t *pages = pages_make();
@@ -119,19 +122,19 @@ static void check_no_loss(void)
 		CU_ASSERT_FATAL(is_there(pages, sizeof(*counter), true));
 	pthread_join(thread, NULL);
 	CU_ASSERT_EQUAL(atomic_load(counter), COUNTS);
-	munmap(pages, os_page_size());
+	munmap(pages, sv_os_page_size());
 }
 
-/* A copy of pages of which the last is gone must not end the process. */
+/* A copy of pages, the last of which is unmapped, must not end the process. */
 static void check_large_copy(void)
 {
 	static uint8_t data[4 << 16];
-	size_t size = os_page_size();
+	size_t size = sv_os_page_size();
 	uint8_t *pages = pages_make();
 
-	CU_ASSERT_TRUE(memory_copy(&(struct iovec){ pages, size }, data, false));
+	CU_ASSERT_TRUE(sv_memory_copy(&(struct iovec){ pages, size }, data, false));
 	CU_ASSERT_EQUAL(data[size - 1], 7);
-	CU_ASSERT_FALSE(memory_copy(&(struct iovec){ pages, 2 * size }, data, false));
+	CU_ASSERT_FALSE(sv_memory_copy(&(struct iovec){ pages, 2 * size }, data, false));
 	munmap(pages, size);
 }
 
@@ -140,12 +143,12 @@ static void check_tokens(int flags, int stays)
 	uint64_t count;
 	int fd = eventfd(2, EFD_SEMAPHORE | flags);
 
-	CU_ASSERT_EQUAL(os_token_take(fd), stays);
-	CU_ASSERT_EQUAL(os_token_take(fd), stays);
+	CU_ASSERT_EQUAL(sv_os_token_read(fd), stays);
+	CU_ASSERT_EQUAL(sv_os_token_read(fd), stays);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	CU_ASSERT_EQUAL(read(fd, &count, sizeof(count)), stays ? (ssize_t)sizeof(count) : -1);
-	if (!stays) /* must return at once although nothing is there */
-		CU_ASSERT_EQUAL(os_token_take(fd), EAGAIN);
+	if (!stays) /* must return at once although there is no token */
+		CU_ASSERT_EQUAL(sv_os_token_read(fd), EAGAIN);
 	close(fd);
 }
 
@@ -159,7 +162,7 @@ static void everything(void)
 	check_tokens(0, kernel == NEW ? 0 : EOPNOTSUPP);
 }
 
-/* The kernel is asked once in a process, so each kind has a process of its own. */
+/* The kernel is probed once in a process, so each kind runs in a child. */
 static void in_child(int kind)
 {
 	pid_t child = fork();

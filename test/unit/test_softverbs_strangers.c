@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * What other users can do to a process whose names they see: make it write its log, and have names
- * before it.
+ * Effects that other users can have on a process whose names they see: filling its log, and
+ * claiming names first.
  */
 #include <arpa/inet.h>
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
-#include "softverbs/log_from.h"
-#include "softverbs/name.h"
-#include "softverbs/name_holder.h"
-#include "softverbs/runtime.h"
+#include "softverbs/base/log_from.h"
+#include "softverbs/link/name.h"
+#include "softverbs/link/name_holder.h"
+#include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"
 #include "test/unit/node.h"
 
 #define STRANGER 12345
 #define FLOOD	 300 /* connections */
-#define FEW	 20  /* lines of a log that is limited */
+#define FEW	 20  /* most lines in a limited log */
 
 static bool can_be_others(void)
 {
@@ -43,12 +43,12 @@ static socklen_t address_of(struct sockaddr_un *address, uid_t uid, const char *
 struct flood {
 	uid_t uid, victim;
 	uint16_t slot;
-	bool junk; /* sends something that only says that it is a hello */
+	bool junk; /* sends bytes that start like a hello */
 };
 
 static int flood_child(int fd, void *arg)
 {
-	static const uint32_t junk[] = { SV_MSG_HELLO, 4, 0 };
+	static const uint32_t junk[] = { SV_MSG_HANDSHAKE, 4, 0 };
 	const struct flood *flood = arg;
 	struct sockaddr_un address;
 	char name[16], byte;
@@ -66,7 +66,8 @@ static int flood_child(int fd, void *arg)
 			return 2;
 		if (flood->junk && send(socket_fd, junk, sizeof(junk), MSG_NOSIGNAL) < 0)
 			return 3;
-		while (recv(socket_fd, &byte, 1, 0) > 0) /* it has seen this one when it closes */
+		/* the process closes the connection after it has read from it */
+		while (recv(socket_fd, &byte, 1, 0) > 0)
 			;
 		close(socket_fd);
 	}
@@ -84,7 +85,7 @@ static unsigned lines_in(FILE *log)
 	return count;
 }
 
-/* In a process of its own, whose standard error is a file. */
+/* Runs in a child whose standard error is a file. */
 static int flooded_child(int fd, void *arg)
 {
 	struct flood flood = *(struct flood *)arg;
@@ -94,13 +95,13 @@ static int flooded_child(int fd, void *arg)
 
 	(void)fd;
 	setenv("SOFTVERBS_LOG", "7", 1);
-	if (!log || dup2(fileno(log), 2) != 2 || runtime_hold())
+	if (!log || dup2(fileno(log), 2) != 2 || sv_runtime_hold())
 		return 1;
-	flood.slot = runtime_slot();
+	flood.slot = sv_runtime_peer_id();
 	flood.victim = geteuid();
 	if (!process_start(&flooder, flood_child, &flood) || process_end(&flooder))
 		return 2;
-	runtime_release();
+	sv_runtime_release();
 	lines = lines_in(log);
 	return lines > 0 && lines <= FEW ? 0 : 100 + (int)lines % 100;
 }
@@ -141,7 +142,7 @@ static void sources_are_counted_apart(void)
 
 /* ---- names ---- */
 
-/* Has the name, listening or not, until it is told to go. */
+/* Holds the name, listening or not, until a number arrives. */
 static int squatter_child(int fd, void *arg)
 {
 	struct sockaddr_un address;
@@ -166,9 +167,9 @@ static void the_holder_of_a_name_is_known(void)
 	uid_t uid = 0;
 	int fd;
 
-	CU_ASSERT_EQUAL_FATAL(name_open(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_name_open(), 0);
 	CU_ASSERT_FALSE(sv_name_holder(&address, length, &uid));
-	fd = name_claim(name);
+	fd = sv_name_claim(name);
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_TRUE(sv_name_holder(&address, length, &uid));
 	CU_ASSERT_EQUAL(uid, geteuid());
@@ -176,14 +177,14 @@ static void the_holder_of_a_name_is_known(void)
 	if (can_be_others()) {
 		CU_ASSERT_FATAL(process_start(&squatter, squatter_child, name));
 		CU_ASSERT_TRUE(process_sync(squatter.fd));
-		CU_ASSERT_EQUAL(name_claim(name), -1);
+		CU_ASSERT_EQUAL(sv_name_claim(name), -1);
 		CU_ASSERT_EQUAL(errno, EADDRINUSE);
 		CU_ASSERT_TRUE(sv_name_holder(&address, length, &uid));
 		CU_ASSERT_EQUAL(uid, STRANGER);
 		process_say(squatter.fd, 1);
 		CU_ASSERT_EQUAL(process_end(&squatter), 0);
 	}
-	name_close();
+	sv_name_close();
 }
 
 /* ---- addresses ---- */
@@ -205,7 +206,7 @@ static int qp_towards(struct ibv_qp *qp, const char *ip)
 				     IBV_QP_MIN_RNR_TIMER);
 }
 
-/* In a process of its own, whose standard error is a file. */
+/* Runs in a child whose standard error is a file. */
 static int far_child(int fd, void *arg)
 {
 	FILE *log = tmpfile();
@@ -238,10 +239,11 @@ static void a_far_address_is_noted_once(void)
 
 static const struct unit_test tests[] = {
 	{ "another user cannot fill the log by connecting", others_cannot_fill_the_log },
-	{ "a process of the same user cannot fill the log by junk", a_peer_cannot_fill_the_log },
-	{ "the lines of each source are counted by themselves", sources_are_counted_apart },
-	{ "the user who has a name is known", the_holder_of_a_name_is_known },
-	{ "a queue pair towards an address that is not here: one line on the log",
+	{ "a process of the same user cannot fill the log by malformed bytes",
+	  a_peer_cannot_fill_the_log },
+	{ "the log lines of each source are counted separately", sources_are_counted_apart },
+	{ "the log names the user whose process holds a name", the_holder_of_a_name_is_known },
+	{ "a queue pair to an address that is not on this host causes one log line",
 	  a_far_address_is_noted_once },
 };
 

@@ -352,14 +352,14 @@ static void test_srq_others(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "connection 9.1: psp_create, each row and pair of rows", test_psp },
-	{ "connection 9.2: psp_create_any, each row and pair", test_psp_any },
-	{ "connection 9.5: rsp_create, each row and pair", test_rsp },
-	{ "csp create, each row and pair", test_csp },
-	{ "connection 9.9: accept, each row and pair", test_accept },
-	{ "connection 9.10: reject, each row and pair", test_reject },
-	{ "srq 2.1: create, each row and pair", test_srq },
-	{ "srq 2.3, 2.5, 2.6: the others", test_srq_others },
+	{ "psp_create: each check, alone and with each later one", test_psp },
+	{ "psp_create_any: each check, alone and with each later one", test_psp_any },
+	{ "rsp_create: each check, alone and with each later one", test_rsp },
+	{ "csp create: each check, alone and with each later one", test_csp },
+	{ "accept: each check, alone and with each later one", test_accept },
+	{ "reject: each check, alone and with each later one", test_reject },
+	{ "srq create: each check, alone and with each later one", test_srq },
+	{ "post_recv and the other calls on SRQs: each check", test_srq_others },
 };
 
 UNIT_MAIN("sp_args", tests)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Shared receive queues: checks, counts, and which endpoint a completion belongs to. */
+/* Shared receive queues: checks, counters, and which endpoint a completion belongs to. */
 #include "test/unit/rig.h"
 
-#define DEPTH 12 /* the device rounds to 4 */
+#define DEPTH 12 /* the device rounds up to a multiple of 4 */
 
 struct shared {
 	struct rig rig;
@@ -151,7 +151,7 @@ static void test_completion_names_its_endpoint(void)
 	open_shared(&s);
 	first = post(s.srq, 1);
 	second = post(s.srq, 2);
-	/* out of posting order, by the other endpoint */
+	/* completed out of order, by the other endpoint */
 	complete(&s, 1, second, DAT_DTO_SUCCESS);
 	complete(&s, 0, first, DAT_DTO_ERR_FLUSHED);
 	event = rig_take(s.rig.recv);
@@ -211,7 +211,7 @@ static void test_free_checks(void)
 	fake.refuse = E0(CONN_QUAL_IN_USE);
 	IS(dat_srq_free(s.srq), E(INVALID_STATE, INVALID_STATE_SRQ_IN_USE));
 	counts(s.srq, 1, 1);
-	/* buffers still posted are dropped */
+	/* buffers that are still posted are dropped */
 	MUST(dat_srq_free(s.srq));
 	IS(dat_srq_free(s.srq), E(INVALID_HANDLE, INVALID_HANDLE_SRQ));
 	rig_close(&s.rig);
@@ -241,10 +241,10 @@ static void test_endpoint_freed_with_buffers(void)
 	id = post(s.srq, 1);
 	late = post(s.srq, 2);
 	complete(&s, 0, id, DAT_DTO_SUCCESS);
-	counts(s.srq, 1, 2); /* the first is an event now */
+	counts(s.srq, 1, 2); /* the first completion is an event now */
 	MUST(dat_ep_free(s.ep[0]));
 	complete(&s, 0, late, DAT_DTO_ERR_FLUSHED);
-	counts(s.srq, 0, 1); /* nobody's: its slot came back without an event */
+	counts(s.srq, 0, 1); /* the endpoint is freed: its slot is freed without an event */
 	event = rig_take(s.rig.recv);
 	CU_ASSERT_EQUAL(rig_cookie(&event), 1);
 	counts(s.srq, 0, 0);
@@ -305,7 +305,7 @@ static void test_srq_in_error(void)
 	open_shared(&s);
 	MUST(dat_srq_set_lw(s.srq, 0));
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_SRQ_LIMIT, s.srq);
-	IS(dat_evd_dequeue(s.rig.async, &event), DAT_QUEUE_EMPTY); /* nobody asked for it */
+	IS(dat_evd_dequeue(s.rig.async, &event), DAT_QUEUE_EMPTY); /* no event was asked for */
 	fake.upcalls.async(&fake.devices[0], IB_ASYNC_SRQ_ERROR, s.srq);
 	event = rig_take(s.rig.async);
 	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
@@ -328,7 +328,7 @@ static void test_create_racing_free(void)
 	open_shared(&s);
 	MUST(dat_ep_free(s.ep[0]));
 	MUST(dat_ep_free(s.ep[1]));
-	/* a free that has begun: the handle is live, the SRQ takes no one in */
+	/* a free has begun: the handle is valid, but the SRQ accepts no new endpoint */
 	CU_ASSERT_TRUE(obj_retire(&((struct dapl_srq *)s.srq)->obj));
 	IS(srq_attach(s.srq), E(INVALID_STATE, INVALID_STATE_SRQ_SHUTDOWN));
 	IS(dat_srq_free(s.srq), E(INVALID_STATE, INVALID_STATE_SRQ_IN_USE));
@@ -340,6 +340,16 @@ static void test_create_racing_free(void)
 /* ---- last-WQE notices ---- */
 
 #define MANY 20
+
+/* Simulates the end of a connection whose QP has returned its last buffer. */
+static void end_with_notice(struct dapl_ep *ep)
+{
+	pthread_mutex_lock(&ep->lock);
+	ep->notice_owed = true;
+	ep_last_wqe(ep);
+	ep_notice_queue_locked(ep);
+	pthread_mutex_unlock(&ep->lock);
+}
 
 static void test_notices_wait_for_room_in_order(void)
 {
@@ -357,9 +367,9 @@ static void test_notices_wait_for_room_in_order(void)
 		ep[i] = DAT_HANDLE_NULL;
 		MUST(dat_ep_create_with_srq(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, srq,
 					    &attr, &ep[i]));
-		async_post_last_wqe(ep[i]);
+		end_with_notice(ep[i]);
 	}
-	/* a free cancels what is not yet queued, and only that */
+	/* a free cancels only notices that are not queued yet */
 	MUST(dat_ep_free(ep[MANY - 2]));
 	for (i = 0; i < MANY; i++) {
 		if (i == MANY - 2)
@@ -377,23 +387,67 @@ static void test_notices_wait_for_room_in_order(void)
 	rig_close(&rig);
 }
 
+/*
+ * A QP that fails by a device error also reaches its last WQE: the consumer gets one event for
+ * both.
+ */
+static void one_notice(bool error_first)
+{
+	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1 };
+	DAT_EP_ATTR attr = ep_attr();
+	DAT_SRQ_HANDLE srq;
+	DAT_EVENT event;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	MUST(dat_srq_create(rig.ia, rig.pz, &srq_attr, &srq));
+	MUST(dat_ep_create_with_srq(rig.ia, rig.pz, rig.recv, rig.request, rig.conn, srq, &attr,
+				    &rig.ep));
+	rig_connect(&rig);
+	fake.upcalls.async(&fake.devices[0], error_first ? IB_ASYNC_QP_ERROR : IB_ASYNC_QP_LAST_WQE,
+			   rig.ep);
+	fake.upcalls.async(&fake.devices[0], error_first ? IB_ASYNC_QP_LAST_WQE : IB_ASYNC_QP_ERROR,
+			   rig.ep);
+	CU_ASSERT_EQUAL(rig_take(rig.conn).event_number, DAT_CONNECTION_EVENT_BROKEN);
+	event = rig_take(rig.async);
+	CU_ASSERT_EQUAL(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
+	CU_ASSERT_PTR_EQUAL(event.event_data.asynch_error_event_data.dat_handle, rig.ep);
+	fake_run_timers();
+	IS(dat_evd_dequeue(rig.async, &event), DAT_QUEUE_EMPTY);
+	/* so does an error that follows the notice */
+	fake.upcalls.async(&fake.devices[0], IB_ASYNC_QP_ERROR, rig.ep);
+	fake_run_timers();
+	IS(dat_evd_dequeue(rig.async, &event), DAT_QUEUE_EMPTY);
+	MUST(dat_ep_free(rig.ep));
+	rig.ep = DAT_HANDLE_NULL;
+	MUST(dat_srq_free(srq));
+	rig_close(&rig);
+}
+
+static void test_one_notice_of_an_error(void)
+{
+	one_notice(true);
+	one_notice(false);
+}
+
 static const struct unit_test tests[] = {
-	{ "srq 2.1: create, every row", test_create_checks },
-	{ "srq 2.4: query", test_query },
-	{ "srq 2.4: the worked example of the two counts", test_worked_example },
+	{ "create: every check", test_create_checks },
+	{ "query", test_query },
+	{ "a query counts available and outstanding receives", test_worked_example },
 	{ "R15: a completion names the endpoint that took the buffer",
 	  test_completion_names_its_endpoint },
-	{ "srq 2.3: post_recv, every row", test_post_checks },
+	{ "post_recv: every check", test_post_checks },
 	{ "R6, srq 2.2: free", test_free_checks },
 	{ "R7: a receive posted on the endpoint is refused in any case",
 	  test_receive_on_endpoint_is_refused },
-	{ "srq 4: an endpoint freed with buffers gives their slots back",
+	{ "an endpoint that is freed with buffers returns their slots",
 	  test_endpoint_freed_with_buffers },
-	{ "srq 4: events outlive the SRQ", test_events_outlive_the_srq },
-	{ "srq 4: an EVD freed with events gives their slots back", test_evd_freed_with_events },
-	{ "srq 5: an SRQ in error", test_srq_in_error },
-	{ "srq 2.2: a create that meets a free", test_create_racing_free },
-	{ "srq 6: last-WQE notices wait for room, in order, none lost",
+	{ "events outlive the SRQ", test_events_outlive_the_srq },
+	{ "an EVD that is freed with events returns their slots", test_evd_freed_with_events },
+	{ "an SRQ in error refuses posts", test_srq_in_error },
+	{ "an endpoint cannot be created on an SRQ that is being freed", test_create_racing_free },
+	{ "one EP_BROKEN for an error and the last WQE", test_one_notice_of_an_error },
+	{ "last-WQE notices wait for room, in order, none lost",
 	  test_notices_wait_for_room_in_order },
 };
 

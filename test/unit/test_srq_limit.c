@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The size and the low watermark of an SRQ, on a device that does what the test says. */
+/* The size and the low watermark of an SRQ over the fake device. */
 #include "test/unit/rig.h"
 
 struct shared {
@@ -39,7 +39,7 @@ static DAT_RETURN try_post(struct shared *s, uint64_t cookie)
 	return dat_srq_post_recv(s->srq, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = cookie });
 }
 
-/* Returns the wr_id of the last. */
+/* Posts `count` receives; returns the wr_id of the last. */
 static uint64_t post(struct shared *s, unsigned count)
 {
 	while (count--)
@@ -92,7 +92,7 @@ static void test_resize_checks(void)
 	expect_low(&s);
 	IS(dat_srq_resize(s.srq, 5), E0(INVALID_STATE));
 	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 8);
-	/* equal to either is allowed */
+	/* a mark equal to either bound is allowed */
 	MUST(dat_srq_set_lw(s.srq, 5));
 	MUST(dat_srq_resize(s.srq, 5));
 	close_shared(&s);
@@ -114,9 +114,9 @@ static void test_resize_grows(void)
 	IS(dat_srq_resize(s.srq, 9), E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ));
 	fake.devices[0].attr.srq_resize = true;
 	MUST(dat_srq_resize(s.srq, 30));
-	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 32); /* as the device rounds it */
+	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 32); /* rounded by the device */
 	CU_ASSERT_EQUAL(query(&s).outstanding_dto_count, 8);
-	/* what was posted before is there, with its cookie */
+	/* receives posted before the resize keep their cookies */
 	rig_complete(s.rig.recv, id, DAT_DTO_SUCCESS, 10);
 	CU_ASSERT_EQUAL(rig_take(s.rig.recv).event_data.dto_completion_event_data.user_cookie.as_64,
 			0);
@@ -126,7 +126,7 @@ static void test_resize_grows(void)
 	rig_complete(s.rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 10);
 	CU_ASSERT_EQUAL(rig_take(s.rig.recv).event_data.dto_completion_event_data.user_cookie.as_64,
 			124);
-	MUST(dat_srq_resize(s.srq, 32)); /* as it is: nothing */
+	MUST(dat_srq_resize(s.srq, 32)); /* the size is the same: no effect */
 	close_shared(&s);
 }
 
@@ -137,7 +137,7 @@ static void test_resize_shrinks(void)
 	open_shared(&s);
 	post(&s, 3);
 	fake.refuse = E(INSUFFICIENT_RESOURCES, RESOURCE_SRQ);
-	MUST(dat_srq_resize(s.srq, 4)); /* refused by the device: it stays large */
+	MUST(dat_srq_resize(s.srq, 4)); /* the device refuses, so the queue stays large */
 	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 8);
 	MUST(dat_srq_resize(s.srq, 4));
 	CU_ASSERT_EQUAL(query(&s).max_recv_dtos, 4);
@@ -177,7 +177,7 @@ static void test_watermark_once(void)
 	expect_low(&s);
 	limit_event(&s);
 	expect_none(&s);
-	/* the same value again is a new one */
+	/* setting the same value again arms it again */
 	MUST(dat_srq_set_lw(s.srq, 3));
 	limit_event(&s);
 	expect_low(&s);
@@ -191,14 +191,14 @@ static void test_watermark_at_once(void)
 
 	open_shared(&s);
 	id = post(&s, 3);
-	MUST(dat_srq_set_lw(s.srq, 3)); /* not below */
+	MUST(dat_srq_set_lw(s.srq, 3)); /* not below the mark */
 	expect_none(&s);
 	MUST(dat_srq_set_lw(s.srq, 0));
-	/* one is taken, as a look into the CQ shows */
+	/* one was consumed, as a poll of the CQ finds */
 	rig_complete(s.rig.recv, id, DAT_DTO_SUCCESS, 10);
 	MUST(dat_srq_set_lw(s.srq, 3));
 	expect_low(&s);
-	limit_event(&s); /* the device says it too */
+	limit_event(&s); /* the device reports it, too */
 	expect_none(&s);
 	rig_take(s.rig.recv);
 	close_shared(&s);
@@ -213,7 +213,7 @@ static void test_watermark_replaced(void)
 	post(&s, 8);
 	MUST(dat_srq_set_lw(s.srq, 7));
 	MUST(dat_srq_set_lw(s.srq, 2));
-	/* a late word about the 7: eight are there, so the device is asked again */
+	/* a late event for mark 7: eight receives are posted, so the device is armed again */
 	arms = device_srq(&s)->arms;
 	limit_event(&s);
 	expect_none(&s);
@@ -221,7 +221,7 @@ static void test_watermark_replaced(void)
 	CU_ASSERT_EQUAL(device_srq(&s)->limit, 2);
 	limit_event(&s);
 	expect_low(&s);
-	/* one that was taken back is not told of */
+	/* a mark that was withdrawn makes no event */
 	MUST(dat_srq_set_lw(s.srq, 7));
 	MUST(dat_srq_set_lw(s.srq, 0));
 	CU_ASSERT_EQUAL(device_srq(&s)->limit, 0);
@@ -231,13 +231,14 @@ static void test_watermark_replaced(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "srq 2.5: resize, every row", test_resize_checks },
-	{ "srq 2.5: grows, and loses nothing", test_resize_grows },
-	{ "srq 2.5: shrinks as far as the device does", test_resize_shrinks },
-	{ "srq 2.6: set_lw, every row", test_watermark_checks },
-	{ "srq 2.6, 5: exactly one event, asked for anew each time", test_watermark_once },
-	{ "srq 2.6: below already: at once, and once", test_watermark_at_once },
-	{ "srq 2.6: replaced, disarmed", test_watermark_replaced },
+	{ "resize: every check", test_resize_checks },
+	{ "a larger queue keeps all receives", test_resize_grows },
+	{ "the queue shrinks as far as the device's", test_resize_shrinks },
+	{ "set_lw: every check", test_watermark_checks },
+	{ "each setting of the mark makes exactly one event", test_watermark_once },
+	{ "a mark above the number of receives makes its event at once, and once",
+	  test_watermark_at_once },
+	{ "replaced, disarmed", test_watermark_replaced },
 };
 
 UNIT_MAIN("srq_limit", tests)

@@ -31,7 +31,7 @@ static void zone_close(struct zone *zone)
 	OK(dat_pz_free(zone->pz));
 }
 
-/* An end on the SRQ whose PZ is the zone's. */
+/* Opens an end on the SRQ whose PZ is the zone's. */
 static void zone_end_open(struct end *end, const struct zone *zone)
 {
 	DAT_EP_ATTR attr = srq_attr();
@@ -51,7 +51,7 @@ static DAT_COUNT available(void)
 	return param.available_dto_count;
 }
 
-/* A message of `from`, which `to` takes from the SRQ. */
+/* Sends a message from `from`; `to` receives it through the SRQ. */
 static void message(struct end *from, struct end *to)
 {
 	DAT_EVENT event;
@@ -151,7 +151,7 @@ static void test_r5(void)
 	IS(dat_ep_modify(b.ep, DAT_EP_FIELD_SRQ_HANDLE, &param),
 	   E(INVALID_PARAMETER, INVALID_ARG2));
 	CU_ASSERT_PTR_EQUAL(query(b.ep).srq_handle, srq);
-	OK(dat_srq_free(other)); /* it never came into use */
+	OK(dat_srq_free(other)); /* it was never used */
 	teardown();
 }
 
@@ -193,7 +193,7 @@ static void test_r8(void)
 {
 	setup();
 	connect_pair(&a, &b);
-	OK(try_send(&a, 1, 0)); /* nothing there: it waits */
+	OK(try_send(&a, 1, 0)); /* no receive is posted: the send waits */
 	expect_quiet(b.recv);
 	srq_post(1);
 	expect_dto(b.recv, b.ep, SRQ_COOKIE, DAT_DTO_SUCCESS);
@@ -221,7 +221,8 @@ static void zone_end(struct zone *zone, struct end *c)
 
 static DAT_RETURN send_with(struct end *end, DAT_LMR_CONTEXT lkey)
 {
-	DAT_LMR_TRIPLET what = segment(&env, 0, 4096); /* more than travels inline, unlooked at */
+	/* longer than the inline limit, so that the key is checked */
+	DAT_LMR_TRIPLET what = segment(&env, 0, 4096);
 
 	what.lmr_context = lkey;
 	return dat_ep_post_send(end->ep, 1, &what, cookie(1), 0);
@@ -239,7 +240,7 @@ static void test_r9(void)
 	OK(send_with(&c, zone.lkey));
 	expect_dto(c.request, c.ep, 1, DAT_DTO_SUCCESS);
 	expect_dto(a.recv, a.ep, 0, DAT_DTO_SUCCESS);
-	OK(try_write(&a, 2, zone.rkey)); /* what the peer may reach */
+	OK(try_write(&a, 2, zone.rkey)); /* memory that the peer may access */
 	expect_dto(a.request, a.ep, 2, DAT_DTO_SUCCESS);
 	zone_end(&zone, &c);
 }
@@ -318,7 +319,7 @@ static void test_r13(void)
 	message(&a, &c);
 	OK(try_write(&a, 2, first.rkey));
 	expect_dto(a.request, a.ep, 2, DAT_DTO_SUCCESS);
-	OK(try_write(&e, 3, first.rkey)); /* the other one's */
+	OK(try_write(&e, 3, first.rkey)); /* a key of the other EP's PZ */
 	expect_dto(e.request, e.ep, 3, DAT_DTO_ERR_REMOTE_ACCESS);
 	end_close(&e);
 	end_close(&d);
@@ -344,9 +345,9 @@ static void test_r14(void)
 	evd_close(b.request);
 	b.request = evd_open(&env, 64, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
 	MUST(dat_ep_create_with_srq(env.ia, env.pz, b.recv, b.request, conn, srq, &attr, &b.ep));
-	connect_pair(&a, &b); /* events at b.conn */
+	connect_pair(&a, &b); /* connection events on b.conn */
 	srq_post(1);
-	message(&a, &b); /* at b.recv */
+	message(&a, &b); /* completions on b.recv */
 	post_recvs(&a, 1);
 	part = segment(&env, 0, 64);
 	OK(try_send(&b, 1, 0));
@@ -354,7 +355,10 @@ static void test_r14(void)
 	OK(try_write(&b, 2, env.rkey));
 	expect_dto(b.request, b.ep, 2, DAT_DTO_SUCCESS);
 	OK(dat_ep_post_rdma_read(b.ep, 1, &part, cookie(3),
-				 &(DAT_RMR_TRIPLET){ (uintptr_t)env.memory + 4096, 64, env.rkey },
+				 &(DAT_RMR_TRIPLET){ .virtual_address =
+							     (uintptr_t)env.memory + 4096,
+						     .segment_length = 64,
+						     .rmr_context = env.rkey },
 				 0));
 	expect_dto(b.request, b.ep, 3, DAT_DTO_SUCCESS);
 	MUST(dat_rmr_create(env.pz, &rmr));
@@ -375,8 +379,8 @@ static void test_r15(void)
 	struct end c, d, e, f;
 
 	setup();
-	srq_end_open(&c); /* with an EVD of its own */
-	srq_end_open(&d); /* with that of b */
+	srq_end_open(&c); /* with its own EVD */
+	srq_end_open(&d); /* with b's EVD */
 	MUST(dat_ep_free(d.ep));
 	own = d.recv;
 	d.recv = b.recv;
@@ -474,7 +478,7 @@ static void test_r20(void)
 				DAT_DTO_ERR_FLUSHED);
 		flushed++;
 	}
-	/* what was not taken is still there, for this one and any other EP */
+	/* buffers that were not consumed are still posted, for every EP of the SRQ */
 	CU_ASSERT_EQUAL(outstanding(), 3 - flushed);
 	CU_ASSERT_EQUAL(available(), 3 - flushed);
 	OK(dat_ep_reset(a.ep));
@@ -510,7 +514,7 @@ static void test_r38(void)
 	expect_notice(c.ep);
 	OK(dat_ep_reset(c.ep));
 	OK(dat_ep_reset(d.ep));
-	/* as the EP of a reserved service point */
+	/* with the EP of a reserved service point */
 	for (qual = env.qual + 1;
 	     dat_rsp_create(env.ia, qual, c.ep, env.cr, &rsp) == E0(CONN_QUAL_IN_USE); qual++)
 		;
@@ -542,7 +546,7 @@ static void test_r41(void)
 		expect_quiet(b.conn);
 		expect_quiet(b.recv);
 	}
-	/* at once again, in the other direction */
+	/* connects again at once, in the other direction */
 	start_connect(&b);
 	OK(dat_cr_accept(request_next(&env), a.ep, 0, NULL));
 	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
@@ -551,28 +555,74 @@ static void test_r41(void)
 	teardown();
 }
 
+/*
+ * Messages arrived, then the connection ended and the device reported it; the EP is freed before
+ * the consumer polls. Every buffer completes or stays posted.
+ */
+static void freed_with_arrivals(bool notice, bool reset)
+{
+	DAT_EP_HANDLE ep;
+	unsigned i;
+
+	setup();
+	srq_post(8);
+	connect_pair(&a, &b);
+	for (i = 0; i < 3; i++) {
+		OK(try_send(&a, i, DAT_COMPLETION_DEFAULT_FLAG));
+		expect_dto(a.request, a.ep, i, DAT_DTO_SUCCESS);
+	}
+	disconnect_pair(&a, &b);
+	if (notice)
+		expect_notice(b.ep);
+	if (reset)
+		OK(dat_ep_reset(b.ep));
+	ep = b.ep;
+	end_free_ep(&b);
+	for (i = 0; i < 3; i++)
+		expect_dto(b.recv, ep, SRQ_COOKIE + i, DAT_DTO_SUCCESS);
+	expect_quiet(b.recv);
+	CU_ASSERT_EQUAL(outstanding(), 5);
+	teardown();
+}
+
+static void test_freed_with_arrivals(void)
+{
+	freed_with_arrivals(true, false);
+	for (unsigned i = 0; i < 20; i++)
+		freed_with_arrivals(false, false);
+}
+
+static void test_reset_with_arrivals(void)
+{
+	freed_with_arrivals(true, true);
+}
+
 static const struct unit_test tests[] = {
 	{ "R1: a handle on success, nothing on failure", test_r1 },
 	{ "R2: UNCONNECTED", test_r2 },
 	{ "R3: the query names the SRQ", test_r3 },
-	{ "R4: the tie survives resets", test_r4 },
+	{ "R4: the EP keeps its SRQ over resets", test_r4 },
 	{ "R5: the SRQ cannot be exchanged", test_r5 },
 	{ "R6: only the end of the EP frees the SRQ", test_r6 },
 	{ "R7: no receive can be posted to the EP, in any state", test_r7 },
 	{ "R8: receives come from the SRQ", test_r8 },
 	{ "R9: the EP's PZ for what it sends and the peer reaches", test_r9 },
-	{ "R10: another PZ is refused: local", test_r10_local },
-	{ "R10: another PZ is refused: remote", test_r10_remote },
+	{ "R10: memory of another PZ is refused locally", test_r10_local },
+	{ "R10: memory of another PZ is refused remotely", test_r10_remote },
 	{ "R11: receive buffers are of the SRQ's PZ", test_r11 },
 	{ "R12: the EP's PZ may be another one", test_r12 },
 	{ "R13: each EP of an SRQ may have its own PZ", test_r13 },
-	{ "R14: each completion at its EVD", test_r14 },
-	{ "R15: EPs with one recv EVD, and with several", test_r15 },
-	{ "R17: in the order of each sender", test_r17 },
+	{ "R14: each completion comes to its EVD", test_r14 },
+	{ "R15: EPs may share a recv EVD or have their own", test_r15 },
+	{ "R17: receives keep the order of each sender", test_r17 },
 	{ "R19: buffers are taken only while connected", test_r19 },
-	{ "R20: what was not taken stays on the SRQ", test_r20 },
+	{ "R20: buffers that were not taken stay on the SRQ", test_r20 },
 	{ "R38: connect, duplicate, accept, reserved", test_r38 },
-	{ "R41: as new after each reset", test_r41 },
+	{ "R41: the EP can be used again after each reset", test_r41 },
+	{ "messages that arrived before the EP is freed complete or stay posted",
+	  test_freed_with_arrivals },
+	{ "messages that arrived before the EP is reset and freed complete or stay posted",
+	  test_reset_with_arrivals },
 };
 
 UNIT_MAIN("srq_rules", tests)

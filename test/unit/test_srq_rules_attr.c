@@ -9,7 +9,7 @@ static DAT_RETURN create(DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request, const DAT_
 	return dat_ep_create_with_srq(env.ia, env.pz, recv, request, b.conn, srq, attr, ep);
 }
 
-/* What the query says of an EP with these attributes. */
+/* Creates an EP with these attributes; returns the attributes of the query. */
 static DAT_EP_ATTR made(const DAT_EP_ATTR *attr)
 {
 	DAT_EP_PARAM param;
@@ -40,7 +40,7 @@ static void test_r18(void)
 	setup();
 	srq_post(4);
 	connect_pair(&a, &b);
-	for (i = 0; i < 4; i++) { /* whatever the sender asks for */
+	for (i = 0; i < 4; i++) { /* whatever flag the sender sets */
 		OK(try_send(&a, i,
 			    i % 2 ? DAT_COMPLETION_SUPPRESS_FLAG
 				  : DAT_COMPLETION_SOLICITED_WAIT_FLAG));
@@ -184,7 +184,7 @@ static void test_r30(void)
 	teardown();
 }
 
-/* Each attribute too large in turn: refused, none is made smaller in silence. */
+/* Each attribute too large in turn: the create fails; no value is reduced silently. */
 static void test_r31(void)
 {
 	DAT_EP_ATTR bad[6];
@@ -215,7 +215,10 @@ static DAT_EP_ATTR flags(unsigned recv, unsigned request)
 	return attr;
 }
 
-/* Fresh EVDs with one EP of these flags; a second one with the others is refused or not. */
+/*
+ * An EP with one set of flags on new EVDs; then a second EP with the other flags is accepted or
+ * refused.
+ */
 static void second_after_first(const DAT_EP_ATTR *first, const DAT_EP_ATTR *second, bool same_evd,
 			       bool agrees)
 {
@@ -303,7 +306,7 @@ static void test_r35(void)
 	setup();
 	second_after_first(&solicited, &solicited, false, true);
 	second_after_first(&solicited, &plain, false, false);
-	/* no stream of another kind beside it */
+	/* without streams of another kind */
 	evd = evd_open(&env, 8, DAT_EVD_DTO_FLAG);
 	IS(create(evd, evd, &solicited, &ep), E(INVALID_PARAMETER, INVALID_ARG7));
 	evd_close(evd);
@@ -344,7 +347,7 @@ static void test_r37(void)
 	ep = env.pz;
 	IS(create(evd, evd, &bad, &ep), E(INVALID_PARAMETER, INVALID_ARG7));
 	CU_ASSERT_PTR_EQUAL(ep, env.pz);
-	MUST(create(evd, evd, &good, &ep)); /* nothing of the refused one is left */
+	MUST(create(evd, evd, &good, &ep)); /* the refused EP left nothing behind */
 	OK(dat_ep_free(ep));
 	MUST(create(evd, b.request, &bad, &ep));
 	OK(dat_ep_free(ep));
@@ -383,15 +386,17 @@ static void test_r40(void)
 	DAT_RMR_TRIPLET remote;
 	DAT_EP_PARAM param;
 
-	setup(); /* b has 0 for both */
+	setup(); /* b has a read depth of 0 in both directions */
 	connect_pair(&a, &b);
 	MUST(dat_ep_query(b.ep, DAT_EP_FIELD_ALL, &param));
 	CU_ASSERT_EQUAL(param.ep_attr.max_rdma_read_in, 0);
 	CU_ASSERT_EQUAL(param.ep_attr.max_rdma_read_out, 0);
 	where = segment(&env, 0, 64);
-	remote = (DAT_RMR_TRIPLET){ (uintptr_t)env.memory + 4096, 64, env.rkey };
+	remote = (DAT_RMR_TRIPLET){ .virtual_address = (uintptr_t)env.memory + 4096,
+				    .segment_length = 64,
+				    .rmr_context = env.rkey };
 	OK(dat_ep_post_rdma_read(b.ep, 1, &where, (DAT_DTO_COOKIE){ .as_64 = 1 }, &remote, 0));
-	expect_dto(b.request, b.ep, 1, DAT_DTO_ERR_LOCAL_EP); /* it cannot read */
+	expect_dto(b.request, b.ep, 1, DAT_DTO_ERR_LOCAL_EP); /* b cannot read */
 	teardown();
 }
 
@@ -419,27 +424,27 @@ static void test_r42(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "R18: a receive of an SRQ always completes with signal", test_r18 },
-	{ "R21: attributes are needed, their members are not", test_r21 },
-	{ "R22: max_request_dtos: at least", test_r22 },
-	{ "R23: max_request_iov: at least", test_r23 },
-	{ "R24: max_recv_dtos: as given, whatever it is", test_r24 },
+	{ "R18: a receive of an SRQ is always signalled", test_r18 },
+	{ "R21: attributes are required, their members may be default", test_r21 },
+	{ "R22: max_request_dtos is at least as asked for", test_r22 },
+	{ "R23: max_request_iov is at least as asked for", test_r23 },
+	{ "R24: max_recv_dtos is returned as given", test_r24 },
 	{ "R25: max_message_size: exact", test_r25 },
 	{ "R26: max_rdma_size: exact", test_r26 },
 	{ "R27: max_rdma_read_in: exact", test_r27 },
 	{ "R28: max_rdma_read_out: exact", test_r28 },
 	{ "R29: max_recv_iov: the SRQ's", test_r29 },
-	{ "R30: every other attribute: exact", test_r30 },
-	{ "R31: nothing is reduced in silence", test_r31 },
+	{ "R30: every other attribute is exact", test_r30 },
+	{ "R31: no attribute is reduced silently", test_r31 },
 	{ "R32: flags agree with the other streams of the EVD", test_r32 },
-	{ "R33: UNSIGNALLED beside anything but an SRQ's EVD_THRESHOLD", test_r33 },
-	{ "R34: UNSIGNALLED does not silence an SRQ's receive", test_r34 },
-	{ "R35: SOLICITED_WAIT alone on its EVD", test_r35 },
-	{ "R36: EVD_THRESHOLD of all streams; connection events beside", test_r36 },
-	{ "R37: a refused EP leaves no trace", test_r37 },
+	{ "R33: UNSIGNALLED agrees with all but an SRQ's EVD_THRESHOLD", test_r33 },
+	{ "R34: UNSIGNALLED does not suppress notification of an SRQ's receive", test_r34 },
+	{ "R35: a SOLICITED_WAIT stream is alone on its EVD", test_r35 },
+	{ "R36: all streams have EVD_THRESHOLD; connection events may share the EVD", test_r36 },
+	{ "R37: a refused EP leaves nothing behind", test_r37 },
 	{ "R39: given attributes stay as they are", test_r39 },
 	{ "R40: a read depth of 0 is 0", test_r40 },
-	{ "R42: the codes of creation", test_r42 },
+	{ "R42: each failed creation has its code", test_r42 },
 };
 
 UNIT_MAIN("srq_rules_attr", tests)

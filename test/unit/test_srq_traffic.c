@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* An SRQ under messages: its watermark as the device tells it, its size, an EP that never receives. */
+/* An SRQ under traffic: watermark events, resizing, and an EP that never receives. */
 #include "test/unit/ep_util.h"
 
 static struct env env;
@@ -85,10 +85,10 @@ static void test_watermark(void)
 	message(3);
 	srq_post(3);
 	message(4);
-	expect_quiet(env.async); /* it was for once */
+	expect_quiet(env.async); /* each watermark makes one event */
 	for (i = 0; i < 4; i++)
 		expect_received();
-	/* four are left again: below five already */
+	/* again four receives are left, below the new mark of five */
 	OK(dat_srq_set_lw(srq, 5));
 	expect_low();
 	message(5);
@@ -99,7 +99,7 @@ static void test_watermark(void)
 	teardown();
 }
 
-/* Whatever the device makes of it, nothing that is posted is lost. */
+/* Whether the device resizes or refuses, no posted receive is lost. */
 static void test_resize(void)
 {
 	DAT_SRQ_PARAM before, after;
@@ -130,7 +130,7 @@ static void test_resize(void)
 	teardown();
 }
 
-/* It may write and be written to; a message is the end, also one of no bytes. */
+/* The EP may write and be written to; any message, even an empty one, breaks the connection. */
 static void test_never_receives(DAT_COUNT segments)
 {
 	DAT_LMR_TRIPLET what;
@@ -173,10 +173,12 @@ static void test_active_never_receives(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "srq 2.6, 5: the watermark under messages, once", test_watermark },
-	{ "srq 2.5: resize under messages", test_resize },
-	{ "R16: a passive EP without recv EVD: a message breaks", test_passive_never_receives },
-	{ "R16: an active one", test_active_never_receives },
+	{ "the watermark makes one event under traffic", test_watermark },
+	{ "a resize under traffic loses no receive", test_resize },
+	{ "R16: a message breaks the connection of a passive EP without recv EVD",
+	  test_passive_never_receives },
+	{ "R16: a message breaks the connection of an active EP without recv EVD",
+	  test_active_never_receives },
 };
 
 UNIT_MAIN("srq_traffic", tests)

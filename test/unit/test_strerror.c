@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_strerror: complete, by what dat_error.h says itself. */
+/* dat_strerror knows every code that dat_error.h defines. */
 #include <netinet/in.h>
 #include "test/unit/fake.h"
 #include <dat2/dat_ib_extensions.h>
@@ -8,7 +8,7 @@ struct fake_control fake;
 
 #define BAD_VALUE FAKE_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1)
 
-/* Past comments and directives. */
+/* Skips comments and directives. */
 static const char *skip_to(const char *at, const char *stops)
 {
 	for (;;) {
@@ -22,7 +22,7 @@ static const char *skip_to(const char *at, const char *stops)
 	}
 }
 
-/* The next enumerator's name after *at, up to the closing brace; NULL there. */
+/* Returns the next enumerator's name after *at; NULL at the closing brace. */
 static const char *next_name(const char **at)
 {
 	static char name[64];
@@ -37,7 +37,7 @@ static const char *next_name(const char **at)
 	return name;
 }
 
-/* What stands between the braces of an enum of dat_error.h. */
+/* Returns the text between the braces of an enum of dat_error.h. */
 static const char *enum_body(const char *tag)
 {
 	static char text[32768];
@@ -144,12 +144,12 @@ static void extension_types(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "registry 8 every type of dat_error.h", every_type },
-	{ "registry 8 every subtype of dat_error.h", every_subtype },
-	{ "registry 8 class bits are ignored, DAT_SUCCESS is valid", class_is_ignored },
-	{ "registry 8 unknown values: INVALID_ARG1, and strings to print", unknown_values },
-	{ "registry 8 major NULL: INVALID_ARG2; minor may be NULL", null_arguments },
-	{ "registry 8 extension types", extension_types },
+	{ "every type of dat_error.h has a text", every_type },
+	{ "every subtype of dat_error.h has a text", every_subtype },
+	{ "class bits are ignored, DAT_SUCCESS is valid", class_is_ignored },
+	{ "unknown values: INVALID_ARG1, and strings to print", unknown_values },
+	{ "major NULL: INVALID_ARG2; minor may be NULL", null_arguments },
+	{ "extension types have a text", extension_types },
 };
 
 UNIT_MAIN("strerror", tests)

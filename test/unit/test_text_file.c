@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Files that are read whole: their size, their kind, and the mark that some editors put in front. */
+/*
+ * Files that are read whole: their size, their kind, and the byte order mark that some editors add.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +27,7 @@ static void write_bytes(const char *bytes, size_t len)
 	fclose(file);
 }
 
-/* Whether the file holds these bytes for its reader. */
+/* True if reading the file returns these bytes. */
 static bool reads(const char *bytes, size_t len)
 {
 	char *text;
@@ -39,7 +41,7 @@ static bool reads(const char *bytes, size_t len)
 	return same;
 }
 
-/* What the refusal is; nothing is allocated then. */
+/* Returns the errno of a refused file; nothing is allocated then. */
 static int refused(const char *name, size_t most)
 {
 	char *text;
@@ -100,7 +102,7 @@ static void marks(void)
 	CU_ASSERT(reads("", 0));
 	write_bytes("\xef\xbb", 2);
 	CU_ASSERT(reads("\xef\xbb", 2));
-	write_bytes("name\xef\xbb\xbf", 7); /* no mark inside of the text */
+	write_bytes("name\xef\xbb\xbf", 7); /* in the middle of a text the mark is kept */
 	CU_ASSERT(reads("name\xef\xbb\xbf", 7));
 }
 

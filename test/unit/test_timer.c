@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Timers of a device's event thread: each is called once, in the order of deadlines, unless it is taken back. */
+/*
+ * Timers of a device's event thread: each is called once, in the order of the deadlines, unless it
+ * is cancelled.
+ */
 #include "dapl/openib/ib.h"
 #include "test/unit/ep_util.h"
 #include "util/clock.h"
@@ -20,7 +23,7 @@ static void note(struct ib_timer *timer)
 	atomic_store(&calls, n + 1);
 }
 
-/* In the event thread, which calls none of them before all are armed. */
+/* Runs in the event thread, so that no timer is called before all are armed. */
 static void arm_all(struct ib_timer *unused)
 {
 	static const struct {
@@ -58,14 +61,14 @@ static void test_order(void)
 	CU_ASSERT_TRUE(unit_wait_for(all_called, &expected, UNIT_PATIENCE));
 	for (i = 0; i < expected; i++)
 		CU_ASSERT_EQUAL(called[i], order[i]);
-	/* and nothing is left that could come */
+	/* no timer is left armed */
 	for (i = 0; i < (int)COUNT(timers); i++)
 		CU_ASSERT_FALSE(timers[i].armed);
 	ib_device_close(device);
 	CU_ASSERT_EQUAL(atomic_load(&calls), expected);
 }
 
-/* Ten thousand that wait do not stand in the way of others, before or behind them. */
+/* Ten thousand armed timers do not delay others before or behind them. */
 static void test_many(void)
 {
 	static const struct ib_upcalls upcalls = { 0 };
@@ -89,7 +92,7 @@ static void test_many(void)
 
 static const struct unit_test tests[] = {
 	{ "timers are called in the order of their deadlines", test_order },
-	{ "many timers that wait", test_many },
+	{ "many armed timers delay no other", test_many },
 };
 
 UNIT_MAIN("timer", tests)

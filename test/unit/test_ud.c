@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Endpoints of datagrams over the software device: resolved, sent to, freed. */
+/* Endpoints for datagrams over the software device: resolving, sending and freeing. */
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
 #include "test/unit/ep_util.h"
@@ -66,7 +66,7 @@ static DAT_CR_HANDLE asked(void)
 	return event.event_data.cr_arrival_event_data.cr_handle;
 }
 
-/* The next event of the end, of a peer. */
+/* Takes the next event of the end, which is about a peer. */
 static DAT_EVENT peer_event(struct end *end, DAT_IB_EVENT_NUMBER number, DAT_IB_EXT_TYPE type)
 {
 	DAT_EVENT event = { 0 };
@@ -183,7 +183,7 @@ static void test_many_peers(void)
 	end_open(&env, &c, &attr);
 	first = meet(&a, &b);
 	second = meet(&a, &c);
-	meet(&c, &b); /* accepted with an EP that was accepted with before */
+	meet(&c, &b); /* an EP may accept any number of requests */
 	post_recv(&b, 1, 4096, GRH + 8);
 	post_recv(&c, 2, 8192, GRH + 8);
 	MUST(send_to(&a, address(&second.active), 8));
@@ -264,7 +264,7 @@ static void test_send_checks(void)
 	   E(INVALID_PARAMETER, INVALID_ARG6));
 	IS(send_to(&a, to, MTU + 1), E0(LENGTH_ERROR));
 	expect_quiet(a.request);
-	/* what is for connections */
+	/* calls for connected endpoints */
 	IS(try_send(&a, 1, 0), E(INVALID_HANDLE, INVALID_HANDLE_EP));
 	IS(try_write(&a, 1, env.rkey), E(INVALID_HANDLE, INVALID_HANDLE_EP));
 	IS(dat_ib_post_fetch_and_add(a.ep, 1, &iov, cookie,
@@ -307,13 +307,13 @@ static void test_connect_checks(void)
 	end_open(&env, &rc, NULL);
 	MUST(ask(&a, env.qual, 172, data));
 	cr = asked();
-	/* an endpoint of connections, and data that the answer has no room for */
+	/* an endpoint for connections, and more data than fits into the answer */
 	IS(dat_cr_accept(cr, rc.ep, 0, NULL), E(INVALID_HANDLE, INVALID_HANDLE_EP));
 	IS(dat_cr_accept(cr, b.ep, 137, data), E(INVALID_PARAMETER, INVALID_ARG3));
 	MUST(dat_cr_accept(cr, b.ep, 136, data));
 	peer_event(&b, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_PASSIVE_REMOTE_AH);
 	peer_event(&a, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH);
-	/* and the other way round */
+	/* a connection request with an endpoint for datagrams */
 	start_connect(&rc);
 	cr = request_next(&env);
 	IS(dat_cr_accept(cr, b.ep, 0, NULL), E(INVALID_HANDLE, INVALID_HANDLE_EP));
@@ -354,13 +354,13 @@ static void test_freeing(void)
 	OK(dat_ib_ud_cm_free(a.ep, context));
 	IS(dat_ib_ud_cm_free(a.ep, context), E(INVALID_PARAMETER, INVALID_ARG2));
 	post_recv(&b, 5, 8192, GRH + 8);
-	OK(send_to(&a, address(&met.active), 8)); /* the address outlives the CM's part */
+	OK(send_to(&a, address(&met.active), 8)); /* the address outlives the CM's object */
 	transfer(b.recv, DAT_IB_UD_RECV, DAT_IB_DTO_RECV_UD, 5, GRH + 8);
 	transfer(a.request, DAT_IB_UD_SEND, DAT_IB_DTO_SEND_UD, 77, 8);
 	OK(dat_ib_ud_ah_free(a.ep, address(&met.active)));
 	IS(send_to(&a, address(&met.active), 8), E(INVALID_PARAMETER, INVALID_ARG4));
 	IS(dat_ib_ud_ah_free(a.ep, address(&met.active)), E(INVALID_PARAMETER, INVALID_ARG2));
-	/* the other order */
+	/* freed in the other order */
 	OK(dat_ib_ud_ah_free(b.ep, address(&met.passive)));
 	IS(send_to(&b, address(&met.passive), 8), E(INVALID_PARAMETER, INVALID_ARG4));
 	OK(dat_ib_ud_cm_free(b.ep, extension(&met.passive)->context));
@@ -435,19 +435,19 @@ static void test_shared_receives(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 4: each side learns the other's address and data", test_resolution },
-	{ "ext 4: datagrams both ways, 40 bytes before each", test_datagrams },
-	{ "ext 4: one endpoint, many peers", test_many_peers },
-	{ "ext 4: refused by a consumer, and by nobody", test_refusals },
-	{ "ext 4: attributes of the endpoint, and the named one", test_attributes },
-	{ "ext 2: dat_ib_post_send_ud, each check", test_send_checks },
-	{ "ext 2: a full request queue", test_full_queue },
-	{ "ext 4: connect and accept, each check", test_connect_checks },
-	{ "ext 4: there is nothing to disconnect", test_disconnect_does_nothing },
-	{ "ext 4: context and address are freed apart", test_freeing },
-	{ "ext 3: a receive that failed", test_failed_receive },
-	{ "ext 3: datagrams from a shared receive queue", test_shared_receives },
-	{ "ext 5: what is counted", test_counters },
+	{ "each side learns the other's address and data", test_resolution },
+	{ "datagrams arrive both ways, behind 40 bytes", test_datagrams },
+	{ "one endpoint can have many peers", test_many_peers },
+	{ "a consumer's refusal and a missing listener are reported", test_refusals },
+	{ "the endpoint and the IA have the attributes of datagrams", test_attributes },
+	{ "dat_ib_post_send_ud, each check", test_send_checks },
+	{ "a full request queue is reported", test_full_queue },
+	{ "connect and accept, each check", test_connect_checks },
+	{ "there is nothing to disconnect", test_disconnect_does_nothing },
+	{ "context and address are freed separately", test_freeing },
+	{ "a receive that failed", test_failed_receive },
+	{ "datagrams are received from an SRQ", test_shared_receives },
+	{ "datagrams and resolutions are counted", test_counters },
 };
 
 UNIT_MAIN("ud", tests)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Each check of the calls on endpoints of datagrams, alone and with each later one. */
+/* Each check of the calls on endpoints for datagrams, alone and with each later one. */
 #include "test/unit/spoil.h"
 #include "dapl/udapl/ep_ud.h"
 
-/* One with a full queue, one set aside, one without connect EVD, one without PZ, one in another PZ. */
+/* EPs with a full queue, reserved, without connect EVD, without PZ, in another PZ. */
 static DAT_EP_HANDLE ud, full, reserved, deaf, without_pz, elsewhere;
 static DAT_PZ_HANDLE other_pz;
 static DAT_RSP_HANDLE rsp;
 static DAT_CR_HANDLE cr;
 static const DAT_DTO_COOKIE cookie = { .as_64 = 7 };
 
-/* What came of a resolution. */
+/* The result of a resolution. */
 struct peer {
 	DAT_IB_ADDR_HANDLE address;
 	DAT_CONTEXT context;
@@ -91,7 +91,7 @@ static void open_all(void)
 	peer = resolve(ud);
 	foreign = resolve(elsewhere);
 	freed = resolve(ud);
-	MUST(dat_ib_ud_ah_free(ud, &freed.address)); /* the CM's part stays */
+	MUST(dat_ib_ud_ah_free(ud, &freed.address)); /* the CM's object stays */
 	fill(full);
 	cr = request();
 }
@@ -278,7 +278,7 @@ static void test_cm_free(void)
 	run(&cm_free);
 }
 
-/* ---- dat_ep_connect of such an endpoint ---- */
+/* ---- dat_ep_connect of an endpoint for datagrams ---- */
 
 struct connect_args {
 	DAT_EP_HANDLE ep;
@@ -366,7 +366,7 @@ static void test_connect(void)
 	run(&resolution);
 }
 
-/* ---- dat_cr_accept with such an endpoint: each good call uses the request up ---- */
+/* ---- dat_cr_accept with an endpoint for datagrams: each good call uses the request up ---- */
 
 struct accept_args {
 	DAT_CR_HANDLE cr;
@@ -430,11 +430,11 @@ static void test_accept(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 2: a datagram sent, each row and pair of rows", test_send },
-	{ "ext 4: an address freed, each row and pair", test_ah_free },
-	{ "ext 4: the CM's part freed, each row and pair", test_cm_free },
-	{ "connection 5: a resolution, each row and pair", test_connect },
-	{ "connection 9.9: datagrams accepted, each row and pair", test_accept },
+	{ "sending a datagram: each check, alone and with each later one", test_send },
+	{ "freeing an address: each check, alone and with each later one", test_ah_free },
+	{ "freeing the CM's object: each check, alone and with each later one", test_cm_free },
+	{ "a resolution: each check, alone and with each later one", test_connect },
+	{ "accepting datagrams: each check, alone and with each later one", test_accept },
 };
 
 UNIT_MAIN("ud_args", tests)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Datagrams over the fake device: resolutions and answers that fail at each step, told once, and nothing is left. */
+/*
+ * Datagrams over the fake device: resolutions and answers that fail at each step make one event
+ * each and leave nothing behind.
+ */
 #include "test/unit/spoil.h"
 #include "dapl/udapl/ep_ud.h"
 
 static DAT_EP_HANDLE ud;
-static unsigned conns, ahs; /* alive before a step */
+static unsigned conns, ahs; /* live objects before a step */
 
 static void open_all(void)
 {
@@ -60,7 +63,7 @@ static void expect_nothing(void)
 	CU_ASSERT_EQUAL(fake.ahs, ahs);
 }
 
-/* Only what a consumer refused with is handed on, behind its header, and no more than there is room for. */
+/* Only a consumer's private data is passed on, without its header and cut to the room there is. */
 static void test_refusals(void)
 {
 	static const struct {
@@ -110,13 +113,13 @@ static void test_errors(void)
 		told(DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR);
 		expect_nothing();
 	}
-	/* the peer answered, and the device has no address handle for it */
+	/* the peer answered, but the device refuses an address handle */
 	MUST(ask());
 	fake.refuse = E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY);
 	answer(IB_CONN_ESTABLISHED, NULL, 0);
 	told(DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR);
 	expect_nothing();
-	/* it could not be asked at all: the call says so, and no event */
+	/* the request cannot be sent: the call fails and there is no event */
 	fake.refuse = E0(INTERNAL_ERROR);
 	IS(ask(), E0(INTERNAL_ERROR));
 	expect_nothing();
@@ -126,7 +129,7 @@ static void test_errors(void)
 	close_all();
 }
 
-/* Answers under way when the endpoint is freed reach nobody. */
+/* Answers that arrive after the endpoint is freed are dropped. */
 static void test_freed_meanwhile(void)
 {
 	open_all();
@@ -135,7 +138,10 @@ static void test_freed_meanwhile(void)
 	close_all();
 }
 
-/* What the connect EVD has no room for is not there: an address that nobody knows would stay for ever. */
+/*
+ * A peer whose event does not fit into the connect EVD is dropped: an address that the consumer
+ * does not know would stay for ever.
+ */
 static void test_no_room(void)
 {
 	DAT_EVENT event;
@@ -170,7 +176,7 @@ static DAT_CR_HANDLE request(void)
 	return rig_take(things.requests).event_data.cr_arrival_event_data.cr_handle;
 }
 
-/* In each case the request is used up. */
+/* Each case uses the request up. */
 static void test_answers(void)
 {
 	DAT_CR_HANDLE cr;
@@ -182,13 +188,13 @@ static void test_answers(void)
 	IS(dat_cr_accept(cr, ud, 0, NULL), E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
 	IS(dat_cr_accept(cr, ud, 0, NULL), E(INVALID_HANDLE, INVALID_HANDLE_CR));
 	expect_nothing();
-	/* who asked has gone: no failure of the call, but an event */
+	/* the requester has gone: the call succeeds, and an event reports the failure */
 	cr = request();
 	fake.refuse = E0(INVALID_STATE);
 	OK(dat_cr_accept(cr, ud, 0, NULL));
 	told(DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR);
 	expect_nothing();
-	/* nobody can be told of the address */
+	/* the event that would report the address has no room */
 	for (i = 0; i < RIG_QLEN; i++) {
 		MUST(ask());
 		answer(IB_CONN_UNREACHABLE, NULL, 0);
@@ -199,7 +205,10 @@ static void test_answers(void)
 	CU_ASSERT_EQUAL(fake.ahs, ahs);
 	while (i--)
 		told(DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR);
-	/* an endpoint that comes with its request is one of connections: such a request is refused */
+	/*
+	 * the service point's own endpoint is for connections, so a request for datagrams is
+	 * rejected
+	 */
 	fake.upcalls.request(things.rsp, fake_new(sizeof(struct ib_conn), &fake.conns),
 			     &(struct ib_request){ .datagrams = true });
 	CU_ASSERT_EQUAL(dat_evd_dequeue(things.requests, &(DAT_EVENT){ 0 }), DAT_QUEUE_EMPTY);
@@ -207,7 +216,7 @@ static void test_answers(void)
 	close_all();
 }
 
-/* What the device does not take costs no place in the queue. */
+/* A datagram that the device refuses uses no slot of the queue. */
 static void test_sends(void)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
@@ -230,12 +239,12 @@ static void test_sends(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "ext 4: refusals, with and without a consumer's data", test_refusals },
-	{ "ext 4: resolutions that end in an error", test_errors },
-	{ "ext 4: an endpoint freed while it asks", test_freed_meanwhile },
-	{ "ext 4: no room for the event of a peer", test_no_room },
-	{ "ext 4: answers that fail", test_answers },
-	{ "ext 2: a datagram that the device does not take", test_sends },
+	{ "refusals are reported with and without a consumer's data", test_refusals },
+	{ "a failed resolution makes one event", test_errors },
+	{ "an endpoint can be freed during its resolutions", test_freed_meanwhile },
+	{ "a peer whose event has no room is dropped", test_no_room },
+	{ "a failed answer makes one event", test_answers },
+	{ "a datagram that the device refuses uses no slot", test_sends },
 };
 
 UNIT_MAIN("ud_fail", tests)

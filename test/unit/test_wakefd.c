@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The wake descriptor: readable exactly while raised, whatever comes first. */
+/* The wake descriptor: readable exactly while raised, in any order of calls. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #define ROUNDS 20000
 
-static atomic_uint calls; /* of syscall(2): each moves a token */
+static atomic_uint calls; /* calls of syscall(2), each of which moves a token */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -54,7 +54,7 @@ static void test_raised_first(void)
 	CU_ASSERT_FALSE(wakefd_is_raised(&wake));
 	CU_ASSERT_TRUE(wakefd_take_signal(&wake));
 	CU_ASSERT_EQUAL(wakefd_flags(&wake), 0);
-	/* One token was written and read; clearing once more costs nothing. */
+	/* One token was written and read; clearing again makes no system call. */
 	wakefd_clear(&wake);
 	CU_ASSERT_EQUAL(calls, 2);
 	wakefd_raise(&wake);
@@ -78,7 +78,7 @@ static void test_cleared_first(void)
 	CU_ASSERT_TRUE(wakefd_take_signal(&wake));
 }
 
-/* ---- threads that raise it, one that clears it, and the first use of the descriptor ---- */
+/* ---- threads that raise it, one that clears it, and one that creates the descriptor ---- */
 
 struct race {
 	struct wakefd wake;
@@ -109,7 +109,10 @@ static void *run_clear(void *arg)
 	return NULL;
 }
 
-/* Two threads raise, one clears, this one makes the descriptor: it says afterwards what the flag says. */
+/*
+ * Two threads raise, one clears, and this one creates the descriptor; at the end the descriptor
+ * agrees with the flag.
+ */
 static void test_race(void)
 {
 	struct race race = { .wake = { 0 } };
@@ -140,9 +143,11 @@ static void test_race(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "a raise before the descriptor: one token, and none is left behind", test_raised_first },
-	{ "a clear before the descriptor; a signal outlives it", test_cleared_first },
-	{ "raise, clear and first use at once: readable exactly while raised", test_race },
+	{ "a raise before the descriptor makes one token, and leaves none behind",
+	  test_raised_first },
+	{ "a clear before the descriptor keeps a signal", test_cleared_first },
+	{ "with raise, clear and first use at once it is readable exactly while raised",
+	  test_race },
 };
 
 UNIT_MAIN("wakefd", tests)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Zero-based regions under every kind of transfer, at either end, with lengths around the inline limit. */
+/*
+ * Zero-based regions in every kind of transfer, on either side, with lengths around the inline
+ * limit.
+ */
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
 #include "test/unit/ep_util.h"
@@ -7,7 +10,9 @@
 #define HALF   (BUFFER / 2)
 #define OFFSET 16u
 
-/* One memory, registered by address and from zero; the near half is a's, the far one b's. */
+/*
+ * One buffer, registered by virtual address and zero-based; a uses the near half, b the far half.
+ */
 static struct env env;
 static struct end a, b;
 static DAT_LMR_HANDLE zero_based;
@@ -73,7 +78,7 @@ static void expect_success(DAT_EVD_HANDLE evd, uint64_t value)
 	CU_ASSERT_EQUAL_FATAL(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 }
 
-/* Each transfer moves `length` bytes from or to OFFSET of the near half, to or from HALF + OFFSET. */
+/* Each transfer moves `length` bytes between OFFSET of the near half and HALF + OFFSET. */
 struct transfer {
 	const char *name;
 	bool back; /* the near half is the target */
@@ -91,7 +96,7 @@ static void run_send(DAT_SEG_LENGTH length, bool near_zero, bool far_zero)
 	expect_success(b.recv, 2);
 }
 
-/* In two pieces, which go another way through the provider than one. */
+/* In two segments, which take another path through the provider than one segment. */
 static void run_send_pieces(DAT_SEG_LENGTH length, bool near_zero, bool far_zero)
 {
 	DAT_SEG_LENGTH first = length / 2, second = length - first;
@@ -115,7 +120,7 @@ static void run_write(DAT_SEG_LENGTH length, bool near_zero, bool far_zero)
 	expect_success(a.request, 1);
 }
 
-/* Suppressed; the next request's completion is that of both. */
+/* Suppressed; the next request's completion covers both. */
 static void run_write_silent(DAT_SEG_LENGTH length, bool near_zero, bool far_zero)
 {
 	DAT_LMR_TRIPLET from = local(OFFSET, length, near_zero);
@@ -188,7 +193,7 @@ static void test_transfers(void)
 	teardown();
 }
 
-/* Only the target may be zero-based: the region of the environment allows no atomics. */
+/* Only the target may be zero-based, because the environment's region does not permit atomics. */
 static void atomic_check(bool near_zero)
 {
 	DAT_LMR_TRIPLET before = local(OFFSET, 8, near_zero);
@@ -218,7 +223,7 @@ static void test_atomics(void)
 	teardown();
 }
 
-/* The first byte of the region is 0, and the last is the last that can be named. */
+/* The first byte of the region has address 0, the last one the region's length minus one. */
 static void test_bounds(void)
 {
 	DAT_LMR_TRIPLET from;
@@ -240,7 +245,7 @@ static void test_bounds(void)
 	teardown();
 }
 
-/* A key of another PZ is an error completion, not a crash, whatever the length. */
+/* A key of another PZ makes an error completion, whatever the length. */
 static void test_other_pz(void)
 {
 	DAT_LMR_CONTEXT lkey = 0;
@@ -265,7 +270,7 @@ static void test_other_pz(void)
 	teardown();
 }
 
-/* Receives of an SRQ are named like those of an endpoint. */
+/* Receives of an SRQ use zero-based addresses, too. */
 static void test_srq(void)
 {
 	static const DAT_SEG_LENGTH lengths[] = { 1, 64, 65, 4096 };
@@ -302,11 +307,11 @@ static void test_srq(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "every transfer, either end by address or from zero", test_transfers },
+	{ "every transfer works with either end by address or zero-based", test_transfers },
 	{ "atomics", test_atomics },
-	{ "the first and the last byte", test_bounds },
-	{ "a region of another PZ is refused by a completion", test_other_pz },
-	{ "receives of an SRQ", test_srq },
+	{ "the first and the last byte can be accessed", test_bounds },
+	{ "a region of another PZ causes a failed completion", test_other_pz },
+	{ "receives of an SRQ may be zero-based", test_srq },
 };
 
 UNIT_MAIN("zero-based regions", tests)

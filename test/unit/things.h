@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* One live object of each kind over the fake device, and what a call could write to. */
+/* One live object of each kind over the fake device, and memory for the outputs of a call. */
 #ifndef THINGS_H
 #define THINGS_H
 
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
-#include "dapl/udapl/sp.h"
+#include "dapl/udapl/service_point.h"
 
 static char things_memory[4096];
 
-/* All outputs of all calls; a call that fails leaves every byte of it. */
+/* Outputs of all calls. A call that fails must not change any byte. */
 union things_out {
 	unsigned char bytes[2048];
 	struct {
@@ -115,6 +115,10 @@ static inline void things_close(void)
 	MUST(dat_psp_free(t->psp));
 	MUST(dat_srq_free(t->srq));
 	MUST(dat_cno_free(t->cno));
+	/* binds in flight end with the endpoint and release the LMR */
+	if (t->rig.ep)
+		MUST(dat_ep_free(t->rig.ep));
+	t->rig.ep = DAT_HANDLE_NULL;
 	MUST(dat_rmr_free(t->rmr));
 	MUST(dat_lmr_free(t->lmr));
 	MUST(dat_evd_free(t->requests));

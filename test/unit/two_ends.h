@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* For suites whose tests each begin with two fresh endpoints and a listening service point. */
+/* For suites whose tests each start with two new endpoints and a listening service point. */
 #ifndef TWO_ENDS_H
 #define TWO_ENDS_H
 

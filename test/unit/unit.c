@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The frame around one CUnit suite. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <sched.h>
@@ -45,7 +46,10 @@ const char *unit_tmpdir(void)
 	return tmpdir;
 }
 
-/* From the first test on, children have it too; -1: nobody asked. */
+/*
+ * Descriptor of the file that UNIT_NOTES names, -1 if it is unset. Opened at the first test and
+ * inherited by children.
+ */
 static int notes = -1;
 
 static void notes_open(void)
@@ -98,6 +102,18 @@ void unit_forget_stack(void *unused)
 }
 #endif
 
+unsigned unit_entries(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	unsigned count = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
 bool unit_wait_for(bool (*done)(void *arg), void *arg, unsigned milliseconds)
 {
 	uint64_t deadline = clock_now() + milliseconds * NSEC_PER_MSEC;
@@ -130,7 +146,10 @@ bool unit_is_soon(uint64_t (*run)(void *arg), void *arg, uint64_t limit)
 	return true;
 }
 
-/* UNIT_SKIP names tests that this device cannot pass, with bars in between: it says so of each. */
+/*
+ * UNIT_SKIP names tests that this device cannot pass, separated by '|'; each skipped test is
+ * printed.
+ */
 static bool is_skipped(const char *name)
 {
 	const char *list = getenv("UNIT_SKIP");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* One CUnit suite as a program: a table of named tests in, an exit status out. */
+/* One CUnit suite as a program: runs a table of named tests and returns an exit status. */
 #ifndef UNIT_H
 #define UNIT_H
 
@@ -12,14 +12,14 @@
 #include <CUnit/CUnit.h>
 
 struct unit_test {
-	const char *name; /* begins with the rule it proves */
+	const char *name; /* describes the behaviour; may start with a rule ("C12: ") */
 	void (*run)(void);
 };
 
 /*
- * Runs every test, or those whose name contains argv[1], but for those that contain a part of UNIT_SKIP (with bars in
- * between); prints failures and one closing line.
- * Returns the exit status: 0, or 1 when one failed or none ran.
+ * Runs every test, or those whose names contain argv[1]. Leaves out tests whose names contain one
+ * of the words of UNIT_SKIP, which are separated by '|'. Prints failures and one summary line.
+ * Returns the exit status: 0, or 1 if a test failed or none ran.
  */
 int unit_main(const char *suite, const struct unit_test *tests, size_t count, int argc,
 	      char **argv);
@@ -29,39 +29,53 @@ int unit_main(const char *suite, const struct unit_test *tests, size_t count, in
 		return unit_main(suite, tests, sizeof(tests) / sizeof((tests)[0]), argc, argv); \
 	}
 
-/* A fresh empty directory of this process, removed at exit. */
+/* Returns the path of an empty directory that belongs to this process; it is removed at exit. */
 const char *unit_tmpdir(void);
 
 /*
- * Milliseconds for what must happen: so many that a slow and busy machine needs no more. They cost
- * nothing when it does happen.
+ * Number of entries of a folder, with those for itself and its parent; in /proc/self/fd one is the
+ * descriptor by which it is read.
+ */
+unsigned unit_entries(const char *folder);
+
+/*
+ * Deadline in milliseconds for events that must happen: long enough for a slow and busy machine. A
+ * test that passes does not wait for it.
  */
 #define UNIT_PATIENCE 30000u
 
-/* Calls `done` again and again until it is true or the time is over; yields in between. */
+/*
+ * Calls `done` until it returns true or the time is over, and yields between calls. Returns the
+ * last result.
+ */
 bool unit_wait_for(bool (*done)(void *arg), void *arg, unsigned milliseconds);
 
-/* The thread ends, within UNIT_PATIENCE: for one that something wakes. */
+/*
+ * Joins the thread; returns false if it has not ended within UNIT_PATIENCE. For threads that
+ * something wakes.
+ */
 bool unit_join(pthread_t thread);
 
-/* A thread of this process sleeps, or has even ended. */
+/* True if the thread of this process sleeps or has ended. */
 bool unit_is_asleep(pid_t thread);
 
 /*
- * For what a rule bounds from above, while a busy machine may stop anybody for longer: true if one
- * of five runs, each of which returns the nanoseconds that it took, is below the limit.
+ * For upper bounds on time, which a busy machine may exceed by chance: calls `run` up to five times
+ * and returns true if one call reports less than `limit`. `run` returns the nanoseconds that it
+ * took.
  */
 bool unit_is_soon(uint64_t (*run)(void *arg), void *arg, uint64_t limit);
 
 /*
- * The clean-up handler of a thread that is to be cancelled: the address sanitizer does not see the frames go, and would
- * take what the thread does at its end for a write into them.
+ * Cleanup handler for a thread that is to be cancelled. The address sanitizer does not see
+ * cancellation unwind the stack, and would report writes at the thread's end as writes into dead
+ * frames.
  */
 void unit_forget_stack(void *unused);
 
 /*
- * An assertion that compares what a call returned notes, once a process, where it stands and what
- * it calls: test/table counts them, function by function.
+ * Each assertion that compares the result of a call records its file, line and call once in a
+ * process. test/table counts these records for each function.
  */
 struct unit_site {
 	const char *call, *file;

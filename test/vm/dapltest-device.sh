@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# dapltest's functional and limit tests on a real device, ours and the packaged one. The packaged one ends with 0 whatever
-# happens, and calls each case a pass; what it says of failed assertions and of frees counts.
+# dapltest's functional and limit tests on a real device, ours and the packaged one. The packaged one always exits
+# with 0 and reports each case as passed, so its lines about failed assertions and frees are checked.
 . test/blackbox/lib.sh
 
 run() {	# run PROGRAM OPTION...

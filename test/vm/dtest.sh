@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# dtest on a real device: ours and the packaged one, which also runs as users run it, with 4 MiB.
+# dtest on a real device: ours and the packaged one, the latter also with 4 MiB.
 . test/blackbox/lib.sh
 ours=$BUILD/bin/dtest
 runs() {

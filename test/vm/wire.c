@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * One end of one connection, for tests between two hosts and between two stacks: it uses nothing that is not in OFED's
- * libdat2 as well.
+ * One end of one connection, for tests between two hosts and between two stacks: it uses only what
+ * OFED's libdat2 has, too.
  *
  *	wire [-P name] [-t seconds] [-n rounds] [-b bytes] CASE		server
  *	wire [-P name] [-t seconds] [-n rounds] [-b bytes] -h HOST CASE	client
  *
- * Both sides know what the other does in a case. Exit status 0: all was as it should be; 3: the connection of `flow`
- * ended, with a line that tells how and how long after the last answer.
+ * Both sides know what the other does in a case. Exit status 0: passed; 3: the connection of `flow`
+ * ended; a line then says how, and how long after the last answer.
  */
 #include <netdb.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #define CONNECT_DATA 56 /* the most that each transport and stack can carry */
 #define REJECT_DATA  64
-#define NOBODY	     47001 /* a qualifier without a listener */
+#define NO_LISTENER  47001 /* a qualifier without a listener */
 
 static char default_provider[] = "ofa-v2-ib0";
 struct wire_option option = {
@@ -40,7 +40,7 @@ void ready(void)
 	fflush(stdout);
 }
 
-/* A request with the right data for the right qualifier. */
+/* Takes a request, which has the right data and the right qualifier. */
 static DAT_CR_HANDLE requested(DAT_CONN_QUAL qual)
 {
 	DAT_CR_ARRIVAL_EVENT_DATA arrival = next(wire.cr_evd).event_data.cr_arrival_event_data;
@@ -119,7 +119,7 @@ static void case_client_ends(void)
 	case_ends(false);
 }
 
-/* Small ones are ports, large ones are mapped to ports the same way by both stacks. */
+/* Small qualifiers are ports; both stacks map large ones to ports in the same way. */
 static void case_quals(void)
 {
 	static const DAT_CONN_QUAL quals[] = { 45248, 65535, 65536, 0x0AFFAB1E, (1ull << 63) + 5,
@@ -157,20 +157,20 @@ static void case_reject(void)
 	compare("refusal's data", data.private_data, data.private_data_size, REJECT_DATA, 9);
 }
 
-/* The server is there, but listens elsewhere; the client's second connection tells it that it may go. */
-static void case_nobody(void)
+/* The server runs, but listens elsewhere; the client's second connection lets it end. */
+static void case_no_listener(void)
 {
 	if (!option.host) {
 		case_client_ends();
 		return;
 	}
-	start_connect(NOBODY);
+	start_connect(NO_LISTENER);
 	expect(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	MUST(dat_ep_reset(wire.ep));
 	case_client_ends();
 }
 
-/* A connection that cannot come to be: what comes of it, and when. */
+/* Connects where that must fail; prints the event and its time. */
 static void case_connect(void)
 {
 	double start = now();
@@ -182,7 +182,7 @@ static void case_connect(void)
 	printf("%s after %.1f s\n", event_name(event.event_number), now() - start);
 }
 
-/* A server that waits for the end of its device, and can close everything then. */
+/* The server waits for the end of its device, and can then close everything. */
 static void case_removed(void)
 {
 	double start = now();
@@ -204,7 +204,7 @@ static const struct {
 	{ "client-ends", case_client_ends },
 	{ "quals", case_quals },
 	{ "reject", case_reject },
-	{ "nobody", case_nobody },
+	{ "no-listener", case_no_listener },
 	{ "connect", case_connect },
 	{ "flow", case_flow },
 	{ "unread", case_unread },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* What the parts of `wire` share: one connection, its objects, and how each side gets there. */
+/* Common parts of `wire`: one connection, its objects, and how each side connects. */
 #ifndef WIRE_H
 #define WIRE_H
 
@@ -12,7 +12,7 @@
 
 extern struct wire_option {
 	char *provider;
-	const char *host; /* NULL: the server */
+	const char *host; /* NULL in the server */
 	unsigned seconds, rounds, bytes;
 } option;
 
@@ -25,13 +25,13 @@ extern struct wire {
 	unsigned psps;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lkey;
-	unsigned char *memory; /* DEPTH receives, then what is sent */
+	unsigned char *memory; /* DEPTH receives, then the sends */
 } wire;
 
-/* wire_objects.c. What is not as it should be ends the program with 1. */
+/* wire_objects.c. A failed expectation ends the program with 1. */
 double now(void);
 void must(DAT_RETURN status, const char *call);
-#define MUST(call) must(call, #call) /* what is before the parenthesis is printed */
+#define MUST(call) must(call, #call) /* the text before the parenthesis is printed */
 void wrong(const char *what, unsigned long long seen, unsigned long long expected);
 const char *event_name(DAT_EVENT_NUMBER number);
 DAT_EVENT next(DAT_EVD_HANDLE evd);

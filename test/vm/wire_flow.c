@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Messages until all are through, or until the connection ends. */
+/* Messages until all are exchanged, or until the connection ends. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,9 @@ static void ended(DAT_EVENT_NUMBER number)
 }
 
 /*
- * A host that is gone is missed by those who send to it, not by those who wait: a write of nothing, for which the peer
- * needs no memory. Once a second, so that a device that does not send what is posted shows.
+ * A sender notices that the peer's host is gone, a waiter does not. So this posts a write of length
+ * 0, for which the peer needs no memory, once a second. It also shows a device that does not send
+ * what is posted.
  */
 static DAT_RETURN post_nothing(void)
 {
@@ -38,7 +39,10 @@ static void probe_if_room(void)
 		must(status, "dat_ep_post_rdma_write");
 }
 
-/* A stack may learn of a failed request only from its completion, so these are taken before an end is waited for. */
+/*
+ * A stack may learn of a failed request only from its completion, so completions are polled before
+ * the wait for an end.
+ */
 static void reap_requests(void)
 {
 	DAT_EVENT event;
@@ -47,7 +51,7 @@ static void reap_requests(void)
 		;
 }
 
-/* The next message. A device that is gone completes nothing, but the connection has an end. */
+/* Takes the next message. A device that is gone completes nothing, but the connection ends. */
 static unsigned received(void)
 {
 	double start = now(), probed = start;
@@ -138,7 +142,7 @@ void case_flow(void)
 	printf("%u rounds\n", option.rounds);
 }
 
-/* The next message, or false when none comes for a second. */
+/* Takes the next message, or returns false if none comes for a second. */
 static bool received_soon(unsigned *index)
 {
 	DAT_EVENT event;
@@ -151,7 +155,10 @@ static bool received_soon(unsigned *index)
 	return true;
 }
 
-/* Messages until none arrives any more. Then the client disconnects, and the server, which sends nothing, is told. */
+/*
+ * Exchanges messages until none arrives any more. Then the client disconnects, and the server,
+ * which sends nothing, is notified.
+ */
 void case_farewell(void)
 {
 	unsigned round, index;
@@ -177,8 +184,8 @@ void case_farewell(void)
 }
 
 /*
- * From some time on this consumer looks at connection events only. The client goes on posting, as long as
- * it may; the server waits.
+ * After a while this consumer takes connection events only. The client posts as long as it may; the
+ * server waits.
  */
 void case_unread(void)
 {

@@ -69,7 +69,10 @@ DAT_EVENT expect(DAT_EVENT_NUMBER number)
 	return event;
 }
 
-/* --- private data: bytes that differ by place and by message; what the CM adds as padding is not looked at ------ */
+/*
+ * --- private data: bytes that differ by place and by message; the padding of the CM is not
+ * compared ------
+ */
 
 unsigned char *pattern(unsigned char *data, unsigned size, unsigned seed)
 {
@@ -123,7 +126,7 @@ void open_all(void)
 	ep_open();
 }
 
-/* What cannot be freed one by one is a failure, too. */
+/* An object that cannot be freed is a failure, too. */
 void close_all(void)
 {
 	DAT_EVENT event;

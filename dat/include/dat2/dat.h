@@ -287,7 +287,7 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
 #define DAT_IA_FIELD_IA_MAX_MTU_SIZE   DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE
 #define DAT_IA_FIELD_IA_MAX_DTO_PER_OP DAT_IA_FIELD_IA_MAX_DTO_PER_EP
 
-/* Who owns the array of triplets when a post has returned. */
+/* The owner of the array of triplets after a post has returned. */
 typedef enum dat_iov_ownership {
 	DAT_IOV_CONSUMER,	/* the consumer, at once */
 	DAT_IOV_PROVIDER_NOMOD, /* the provider until completion; not changed */
@@ -305,7 +305,7 @@ typedef enum dat_ep_creator_for_psp {
 
 /*
  * A bit set.  For a post: SUPPRESS, no event unless it fails; SOLICITED_WAIT, mark the message so
- * that a peer who waits for solicited ones wakes; UNSIGNALLED, queue the event but wake nobody,
+ * that it wakes a peer that waits for solicited ones; UNSIGNALLED, queue the event but wake no waiter,
  * only where the EP's attribute is UNSIGNALLED; BARRIER_FENCE, start when the RDMA reads posted
  * before are done.  As an EP attribute, exactly one of DEFAULT, UNSIGNALLED, EVD_THRESHOLD and,
  * for receives, SOLICITED_WAIT; DEFAULT acts as EVD_THRESHOLD.  LMR_INVALIDATE_FENCE is for
@@ -493,7 +493,7 @@ typedef enum dat_pz_param_mask {
 
 /* ---- Service points and connection requests: types ---- */
 
-/* Who makes the EP for a request that arrives on a PSP. */
+/* Whether the consumer or the provider makes the EP for a request that arrives on a PSP. */
 typedef enum dat_psp_flags { DAT_PSP_CONSUMER_FLAG, DAT_PSP_PROVIDER_FLAG } DAT_PSP_FLAGS;
 
 typedef struct dat_psp_param {
@@ -784,7 +784,7 @@ DAT_RETURN dat_strerror(DAT_RETURN return_code, const char **major_message,
 /*
  * Finds the provider of ia_name, loads it if need be, and opens the adapter; each open is an
  * instance of its own.  A provider of that major version with at least that minor one will do, and
- * a thread-safe one for those who did not ask, too.  *asynch_evd_handle says where asynchronous
+ * also a thread-safe one where none was asked for.  *asynch_evd_handle says where asynchronous
  * errors go: null makes an EVD of at least asynch_evd_min_qlen events, which lives and dies with
  * the IA; an EVD with DAT_EVD_ASYNC_FLAG is shared; DAT_EVD_ASYNC_EXISTS leaves them to another
  * open instance.  [DAT 2.0, IA open]
@@ -1178,8 +1178,8 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK rmr_param
 
 /*
  * Opens the part of an LMR that the triplet names to peers, with remote privileges that the LMR has
- * locally, in place of what the RMR was bound to.  *context is the key for the peer, who may be
- * told by a later post of the same EP.  Length 0 unbinds; lmr_handle is then not looked at.  A
+ * locally, in place of what the RMR was bound to.  *context is the key for the peer; a
+ * later post of the same EP may carry it there.  Length 0 unbinds; lmr_handle is then not looked at.  A
  * request of the EP, so "Posting on an EP" holds; it completes with a
  * DAT_RMR_BIND_COMPLETION_EVENT.  [DAT 2.0, RMR bind]
  * - ARG3: not inside the LMR, or not its context; ARG4: privileges; ARG8: flags
@@ -1207,7 +1207,7 @@ DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle);
  * Qualifiers above 65535 are mapped onto ports, where two may collide.  [DAT 2.0, PSP create]
  * - INVALID_HANDLE/EVD_CR: the EVD lacks DAT_EVD_CR_FLAG
  * - ARG2: the qualifier is 0; ARG4: another flag
- * - CONN_QUAL_IN_USE, without subtype: somebody listens there
+ * - CONN_QUAL_IN_USE, without subtype: there is a listener already
  */
 DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS psp_flags,
@@ -1239,7 +1239,7 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle);
  * until dat_rsp_free() (compatibility).  [DAT 2.0, RSP create]
  * - INVALID_HANDLE/EVD_CR: the EVD lacks DAT_EVD_CR_FLAG
  * - INVALID_STATE/EP_*: the state of the EP
- * - CONN_QUAL_IN_USE, without subtype: somebody listens there
+ * - CONN_QUAL_IN_USE, without subtype: there is a listener already
  */
 DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle,
 			  DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *rsp_handle);
@@ -1264,7 +1264,7 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle);
  * - INVALID_HANDLE/EVD_CR: the EVD lacks DAT_EVD_CR_FLAG
  * - MODEL_NOT_SUPPORTED: another communicator
  * - INVALID_ADDRESS/INVALID_ADDRESS_*: not of that domain, or not that of the IA
- * - CONN_QUAL_IN_USE, without subtype: somebody listens there
+ * - CONN_QUAL_IN_USE, without subtype: there is a listener already
  */
 DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR address_ptr,
 			  DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_handle);
@@ -1285,7 +1285,7 @@ DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle);
 /* ---- Connection request (CR) ---- */
 
 /*
- * Who asks, with which private data, and the EP that came with the request, if any.  InfiniBand and
+ * The requester, its private data, and the EP that came with the request, if any.  InfiniBand and
  * RoCE pad private data with zeros, so that consumers carry its length inside.  [DAT 2.0, CR query]
  */
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK cr_param_mask,

@@ -41,6 +41,8 @@ typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *provider_info);
  * are the slots ia_open_func and handle_extendedop_func; *provider itself must outlive every object
  * made through it.  [DAT 2.0, registry]
  * - ARG2: the name is empty or without NUL
+ * - MODEL_NOT_SUPPORTED: a version below 2.0, from anything but a library that exports
+ *   dapl_extensions, as providers of DAT 2.0 do: a table of DAT 1 is shorter than this one
  * - PROVIDER_ALREADY_REGISTERED: there is one for the same provider_info
  */
 DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,

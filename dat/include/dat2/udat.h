@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* DAT 2.0 for user-mode consumers: the one header to include. */
+#if defined(DAT_VERSION_MAJOR) && DAT_VERSION_MAJOR != 2
+#error "<dat2/udat.h> after the header of DAT 1.2: a source file speaks one version of DAT"
+#endif
+
 #ifndef _UDAT_H_
 #define _UDAT_H_
 
@@ -228,8 +232,8 @@ struct dat_provider_attr {
 
 /*
  * A CNO is triggered when an event that notifies, see DAT_COMPLETION_FLAGS, arrives on one of its
- * EVDs that is enabled and has no waiter.  It holds no events and does not count: whoever learns
- * of an EVD takes all its events before waiting for the next.
+ * EVDs that is enabled and has no waiter.  It holds no events and does not count: a thread
+ * that is given an EVD takes all its events before it waits for the next.
  */
 typedef DAT_HANDLE DAT_CNO_HANDLE;
 
@@ -352,14 +356,14 @@ DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent
 
 /*
  * Makes a CNO with a descriptor for poll() and the like, readable exactly while the CNO is
- * triggered.  The descriptor belongs to the CNO: nobody else may read, write or close it, and
- * dat_cno_free() does.  Triggers are taken with dat_cno_trigger().  [DAT 2.0, CNO fd create]
+ * triggered.  The descriptor belongs to the CNO: the program may not read, write or close it;
+ * dat_cno_free() closes it.  Triggers are taken with dat_cno_trigger().  [DAT 2.0, CNO fd create]
  */
 DAT_RETURN dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *cno_handle);
 
 /*
  * Arms another agent, or none, in place of the present one.  If a trigger found no agent armed and
- * nobody has taken it since, the new one is called for it.  [DAT 2.0, CNO modify agent]
+ * no waiter has taken it since, the new one is called for it.  [DAT 2.0, CNO modify agent]
  * - INVALID_STATE/CNO_IN_USE: the CNO has a descriptor
  */
 DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Counts the log lines that each source has caused. */
+#include <pthread.h>
+#include "util/cancel.h"
+#include "softverbs/base/log_from.h"
+#include "util/clock.h"
+
+#define LINES	8u /* limit per source and period */
+#define PERIOD	(10 * NSEC_PER_SEC)
+#define SOURCES 32u /* sources in the table; the oldest entry is replaced */
+
+static struct {
+	uint64_t source, since;
+	unsigned lines;
+} table[SOURCES]; /* guarded by `lock` */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* innermost */
+
+/* Returns the entry of the source, or else the oldest, to be replaced. */
+static unsigned entry_find_locked(uint64_t source, uint64_t now)
+{
+	unsigned oldest = 0, i;
+
+	for (i = 0; i < SOURCES; i++) {
+		if (table[i].since && table[i].source == source)
+			return i;
+		if (table[i].since < table[oldest].since)
+			oldest = i;
+	}
+	table[oldest].source = source;
+	table[oldest].since = now;
+	table[oldest].lines = 0;
+	return oldest;
+}
+
+static void omitted_write(uint64_t source, unsigned count)
+{
+	log_write("softverbs: %s %u: %u more such lines were left out",
+		  source >> 32 ? "user" : "process", (unsigned)source, count);
+}
+
+bool sv_log_admits(uint64_t source)
+{
+	uint64_t now = clock_now();
+	unsigned omitted = 0, at;
+	int cancel = cancel_off();
+	bool admits;
+
+	pthread_mutex_lock(&lock);
+	at = entry_find_locked(source, now);
+	if (now - table[at].since >= PERIOD) {
+		omitted = table[at].lines > LINES ? table[at].lines - LINES : 0;
+		table[at].since = now;
+		table[at].lines = 0;
+	}
+	admits = ++table[at].lines <= LINES;
+	pthread_mutex_unlock(&lock);
+	cancel_restore(cancel);
+	if (omitted)
+		omitted_write(source, omitted);
+	return admits;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* System calls that some kernels lack, and their replacements. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "softverbs/base/os.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22 /* Linux 5.14, glibc 2.35 */
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8 /* Linux 4.14, glibc 2.27, musl 1.2.5 */
+#endif
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uintptr_t page_size;
+static bool can_populate;
+
+/* Emulators accept unknown advice and do nothing. So the probe uses advice that must fail: at address 0,
+ * where no page is. Kernels that support the advice return ENOMEM there, others EINVAL. (A page without
+ * access rights does not tell them apart: EINVAL in both cases.) */
+static void os_find_out(void)
+{
+	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	can_populate = madvise(NULL, page_size, MADV_POPULATE_READ) && errno == ENOMEM;
+}
+
+uintptr_t sv_os_page_size(void)
+{
+	pthread_once(&once, os_find_out);
+	return page_size;
+}
+
+int sv_os_populate(uintptr_t begin, uintptr_t end, bool write)
+{
+	uintptr_t last = sv_os_page_size() - 1;
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+
+	if (!can_populate)
+		return ENOSYS;
+	begin &= ~last;
+	end = (end + last) & ~last;
+	return madvise((void *)begin, end - begin, advice) ? errno : 0;
+}
+
+bool sv_os_touch(uintptr_t at)
+{
+	uint32_t waker = 0;
+	void *word = (void *)(at & ~(uintptr_t)3);
+
+	/* Ors 0 into the word. A waiter on the word may wake spuriously, which futex(2) allows. */
+	return syscall(SYS_futex, &waker, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, word,
+		       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
+}
+
+/* preadv2 with RWF_NOWAIT by its number: musl before 1.2.5 does not declare it. */
+static ssize_t read_without_wait(int fd, const struct iovec *iov)
+{
+	return syscall(SYS_preadv2, fd, iov, 1ul, -1l, -1l, RWF_NOWAIT);
+}
+
+int sv_os_token_read(int eventfd)
+{
+	uint64_t token;
+	struct iovec iov = { .iov_base = &token, .iov_len = sizeof(token) };
+
+	if (read_without_wait(eventfd, &iov) >= 0)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return errno;
+	if (!(fcntl(eventfd, F_GETFL) & O_NONBLOCK))
+		return EOPNOTSUPP;
+	return read(eventfd, &token, sizeof(token)) < 0 ? errno : 0;
+}

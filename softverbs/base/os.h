@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* System calls that older kernels and emulators lack. Their presence is tested at run time, and only here;
+ * the C library's headers need not know these calls. */
+#ifndef SV_BASE_OS_H
+#define SV_BASE_OS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A power of two: 4 KiB on x86-64, up to 64 KiB on arm64. */
+uintptr_t sv_os_page_size(void);
+
+/* Makes the kernel fault in each page from `begin` to `end` for reading or writing, without a change to the
+ * contents. Returns 0; ENOSYS if the kernel has no such call (Linux before 5.14); else the errno of
+ * madvise(2): EFAULT or ENOMEM if there is no such page. */
+int sv_os_populate(uintptr_t begin, uintptr_t end, bool write);
+
+/* True if the byte at `at` can be written. The kernel makes an atomic access that changes nothing, so no
+ * write of another thread is lost. One system call; the page is present afterwards. */
+bool sv_os_touch(uintptr_t at);
+
+/* Reads a token of an eventfd without blocking, even if the descriptor is in blocking mode; its reader may
+ * have read the token already. Returns 0, EAGAIN if there is no token, or the errno with which a token
+ * remains: EOPNOTSUPP before Linux 5.7 if the descriptor is in blocking mode. A token that remains costs its
+ * reader one wake-up. */
+int sv_os_token_read(int eventfd);
+
+#endif

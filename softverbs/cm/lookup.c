@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Finds the process that listens on a port: a query on the socket of the port's name, which the engine of the
+ * listener's process answers with its slot. If a linked process listened there before, the next request is
+ * sent to it at once; if it no longer listens, or ends before it answers, the query is made after all. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "softverbs/cm/cm.h"
+#include "softverbs/base/identity.h"
+#include "softverbs/link/port_name.h"
+#include "util/log.h"
+
+#define KNOWN 64
+
+static struct known { /* guarded by the cm lock; indexed by space and number */
+	struct sv_ip ip;
+	uint32_t space;
+	uint16_t number, slot;
+	uint64_t nonce[2]; /* zeros: empty */
+} known[KNOWN];
+
+struct cm_lookup {
+	struct engine_fd watch;
+	struct engine_job job;
+	struct cm_id *id;
+};
+
+void sv_cm_lookup_answer(int fd)
+{
+	const struct sv_peer *self = sv_peer_self();
+	struct sv_port_answer answer = { .magic = SV_PORT_MAGIC,
+					 .slot = self->slot,
+					 .nonce = { self->nonce[0], self->nonce[1] } };
+	struct ucred asker;
+	int error = sv_identity_of_peer(fd, &asker);
+
+	/* a new socket has room; a closed one needs no answer */
+	if (!error && send(fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		error = errno;
+	if (error)
+		log_at(LOG_NOTE, "rdma_cm: a query for the owner of a port gets no reply: %s",
+		       strerror(error));
+	close(fd);
+}
+
+static void lookup_free(struct engine_job *job)
+{
+	free((char *)job - offsetof(struct cm_lookup, job));
+}
+
+void sv_cm_lookup_stop_locked(struct cm_id *id)
+{
+	struct cm_lookup *lookup = id->lookup;
+
+	if (!lookup)
+		return;
+	id->lookup = NULL;
+	sv_engine_fd_remove(&lookup->watch);
+	sv_engine_defer(&lookup->job, lookup_free);
+}
+
+/* ---- listeners found before ---- */
+
+static struct known *known_entry(uint32_t space, uint16_t number)
+{
+	return &known[(space * 31 + number) % KNOWN];
+}
+
+static void known_keep_locked(const struct cm_id *id, const struct sv_port_answer *answer)
+{
+	uint16_t number;
+	struct known *entry;
+	struct sv_ip ip;
+
+	if (sv_ip_from_sockaddr(&ip, &number, &id->id.route.addr.dst_addr))
+		return;
+	entry = known_entry(id->id.ps, number);
+	*entry = (struct known){ .ip = ip,
+				 .space = id->id.ps,
+				 .number = number,
+				 .slot = (uint16_t)answer->slot,
+				 .nonce = { answer->nonce[0], answer->nonce[1] } };
+}
+
+/* The nonce belongs to one process, so a new process in the same slot does not match. */
+static struct sv_peer *known_peer_locked(uint32_t space, uint16_t number, const struct sv_ip *ip)
+{
+	struct known *entry = known_entry(space, number);
+	struct sv_peer *peer;
+
+	if (!(entry->nonce[0] | entry->nonce[1]) || entry->space != space ||
+	    entry->number != number || !sv_ip_same(&entry->ip, ip))
+		return NULL;
+	peer = sv_peer_linked(entry->slot);
+	if (peer && !memcmp(peer->nonce, entry->nonce, sizeof(entry->nonce)))
+		return peer;
+	if (peer)
+		sv_peer_put(peer);
+	return NULL;
+}
+
+/* ---- queries ---- */
+
+static void lookup_ready(struct engine_fd *watch, uint32_t events)
+{
+	struct cm_lookup *lookup =
+		(struct cm_lookup *)(void *)((char *)watch - offsetof(struct cm_lookup, watch));
+	struct cm_id *id = lookup->id;
+	struct sv_port_answer answer;
+	ssize_t got;
+
+	(void)events;
+	sv_cm_lock();
+	if (watch->fd < 0) { /* stopped in the mean time */
+		sv_cm_unlock();
+		return;
+	}
+	got = recv(watch->fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_TRUNC);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+		sv_cm_unlock();
+		return;
+	}
+	sv_cm_lookup_stop_locked(id);
+	if (got == sizeof(answer) && answer.magic == SV_PORT_MAGIC && answer.slot < SV_PEERS) {
+		known_keep_locked(id, &answer);
+		sv_cm_connect_found_locked(id, (uint16_t)answer.slot, answer.nonce);
+	} else {
+		/* closed without an answer: the peer lacks a resource, or has ended */
+		sv_cm_connect_retry_locked(id);
+	}
+	sv_cm_unlock();
+}
+
+static int lookup_watch_locked(struct cm_id *id, int fd)
+{
+	struct cm_lookup *lookup = calloc(1, sizeof(*lookup));
+
+	if (!lookup) {
+		close(fd);
+		return ENOMEM;
+	}
+	lookup->id = id;
+	lookup->watch.fd = -1;
+	id->lookup = lookup;
+	return sv_engine_fd_add(&lookup->watch, fd, EPOLLIN, lookup_ready);
+}
+
+int sv_cm_lookup_ask_locked(struct cm_id *id, uint32_t space, uint16_t number,
+			    const struct sv_ip *ip)
+{
+	int fd;
+
+	if (sv_cm_port_listener_locked(space, number, ip)) {
+		sv_cm_connect_found_locked(id, sv_runtime_peer_id(), sv_peer_self()->nonce);
+		return 0;
+	}
+	memset(known_entry(space, number), 0, sizeof(struct known));
+	fd = sv_port_reach(space, number, ip);
+	if (fd >= 0)
+		return lookup_watch_locked(id, fd);
+	if (errno != EAGAIN)
+		return errno;
+	sv_cm_connect_retry_locked(id);
+	return 0;
+}
+
+int sv_cm_lookup_start_locked(struct cm_id *id, uint32_t space, uint16_t number,
+			      const struct sv_ip *ip)
+{
+	struct sv_peer *peer = NULL;
+
+	if (!sv_cm_port_listener_locked(space, number, ip))
+		peer = known_peer_locked(space, number, ip);
+	if (!peer)
+		return sv_cm_lookup_ask_locked(id, space, number, ip);
+	sv_cm_connect_known_locked(id, peer);
+	return 0;
+}

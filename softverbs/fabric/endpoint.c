@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The endpoint of a process: messages of the data path, and their progress. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include "softverbs/base/log_from.h"
+#include "softverbs/base/settings.h"
+#include "softverbs/fabric/data.h"
+#include "softverbs/fabric/endpoint.h"
+#include "softverbs/fabric/frames.h"
+#include "util/cancel.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define LONGEST	   (WIRE_TOKEN + WIRE_HEADER + WIRE_FRAME_MAX)
+#define ROUNDS	   64u			 /* reads of the engine in a row */
+#define PACE	   (100 * NSEC_PER_USEC) /* between two reads where nothing wakes the engine */
+#define FLUSH_TIME (500 * NSEC_PER_MSEC)
+
+static struct {
+	const struct sv_endpoint_calls *calls;
+	struct sv_endpoint *open; /* NULL: none; constant while there are links */
+	struct sv_endpoint_name name;
+	unsigned generation; /* counts the endpoints of a process */
+	bool has_fd;
+	pthread_mutex_t reading; /* one thread reads at a time; acquired before all other locks */
+	struct engine_fd watch;
+	struct sv_timer pace;
+	_Atomic(uint32_t) stuck_count; /* length of `stuck` */
+	/* inside the fabric's lock */
+	LIST_HEAD(, fabric_peer) stuck; /* they have frames that could not be sent yet */
+	unsigned peers, flying;
+	uint64_t dropped;
+} endpoint = { .watch.fd = -1, .reading = PTHREAD_MUTEX_INITIALIZER };
+
+static _Thread_local bool opening;
+
+bool sv_fabric_is_opening(void)
+{
+	return opening;
+}
+
+const struct sv_endpoint_name *sv_fabric_endpoint_name(void)
+{
+	return &endpoint.name;
+}
+
+bool sv_fabric_endpoint_is_open(void)
+{
+	return endpoint.open;
+}
+
+uint64_t sv_fabric_endpoint_dropped(void)
+{
+	uint64_t dropped;
+
+	sv_fabric_lock();
+	dropped = endpoint.dropped;
+	sv_fabric_unlock();
+	return dropped;
+}
+
+/* ---- output ---- */
+
+/* The engine reads the end of the link, and reports it. */
+static void link_break_locked(struct fabric_peer *peer, const char *what, int error)
+{
+	if (!peer->link)
+		return;
+	log_at(LOG_NOTE, "softverbs: %s: %s: %s; its link ends", peer->link->name, what,
+	       strerror(error));
+	shutdown(peer->link->watch.fd, SHUT_RDWR);
+}
+
+static void frame_left_locked(struct fabric_peer *peer, const struct fabric_out *out)
+{
+	peer->backlog.left += out->size;
+	if (peer->backlog.waited)
+		sv_peer_ring(sv_peer_self()); /* the engine continues the send queues that wait */
+	peer->backlog.waited = false;
+}
+
+/* Sends a frame and returns true, or keeps nothing of it. A frame under way holds its peer. */
+static bool frame_send_locked(struct fabric_peer *peer, struct fabric_out *out)
+{
+	int error;
+
+	out->to = peer;
+	wire_put(out->bytes, peer->token, WIRE_TOKEN);
+	sv_peer_hold(&peer->peer);
+	endpoint.flying++;
+	error = endpoint.calls->send(endpoint.open, peer->remote, &out->op, out->bytes,
+				     WIRE_TOKEN + out->size);
+	if (error == EINPROGRESS)
+		return true;
+	endpoint.flying--;
+	sv_peer_put(&peer->peer); /* not the last one: it is linked */
+	if (error == EAGAIN)
+		return false;
+	frame_left_locked(peer, out);
+	free(out);
+	if (error)
+		link_break_locked(peer, "a message is refused", error);
+	return true;
+}
+
+static void stuck_set_locked(struct fabric_peer *peer, bool stuck)
+{
+	if (peer->stuck == stuck)
+		return;
+	peer->stuck = stuck;
+	if (stuck)
+		LIST_INSERT_HEAD(&endpoint.stuck, peer, stuck_entry);
+	else
+		LIST_REMOVE(peer, stuck_entry);
+	atomic_fetch_add_explicit(&endpoint.stuck_count, stuck ? 1 : UINT32_MAX,
+				  memory_order_relaxed);
+}
+
+/* Sends what waits, in order. */
+static void waiting_send_locked(struct fabric_peer *peer)
+{
+	struct fabric_out *out;
+
+	while ((out = STAILQ_FIRST(&peer->waiting))) {
+		STAILQ_REMOVE_HEAD(&peer->waiting, entry);
+		if (frame_send_locked(peer, out))
+			continue;
+		STAILQ_INSERT_HEAD(&peer->waiting, out, entry);
+		break;
+	}
+	stuck_set_locked(peer, out);
+}
+
+static void pace_fire(struct sv_timer *timer);
+
+void sv_fabric_endpoint_send_locked(struct fabric_peer *peer, struct fabric_out *out)
+{
+	peer->backlog.queued += out->size;
+	if (peer->opened && STAILQ_EMPTY(&peer->waiting) && frame_send_locked(peer, out))
+		return;
+	STAILQ_INSERT_TAIL(&peer->waiting, out, entry);
+	if (!peer->opened || peer->stuck)
+		return;
+	stuck_set_locked(peer, true);
+	sv_engine_timer_arm(&endpoint.pace, clock_now() + PACE, pace_fire);
+}
+
+static void stuck_send(void)
+{
+	struct fabric_peer *peer, *next;
+
+	sv_fabric_lock();
+	for (peer = LIST_FIRST(&endpoint.stuck); peer; peer = next) {
+		next = LIST_NEXT(peer, stuck_entry);
+		waiting_send_locked(peer);
+	}
+	sv_fabric_unlock();
+}
+
+static void message_sent(struct sv_endpoint_op *op, int error)
+{
+	struct fabric_out *out = (struct fabric_out *)(void *)op; /* its first member */
+	struct fabric_peer *peer = out->to;
+
+	sv_fabric_lock();
+	endpoint.flying--;
+	frame_left_locked(peer, out);
+	if (error)
+		link_break_locked(peer, "a message is lost", error);
+	sv_fabric_unlock();
+	free(out);
+	sv_peer_put(&peer->peer);
+}
+
+/* ---- input ---- */
+
+static void drop_locked(void)
+{
+	endpoint.dropped++;
+	sv_log_from(sv_source_user(0), LOG_WARN,
+		    "softverbs: a message without a token of a link is dropped: %" PRIu64
+		    " until now",
+		    endpoint.dropped);
+}
+
+static void message_arrived(const uint8_t *bytes, size_t size)
+{
+	struct fabric_peer *peer = NULL;
+	const uint8_t *at = bytes;
+
+	sv_fabric_lock();
+	if (size > WIRE_TOKEN)
+		peer = sv_fabric_link_peer_locked(wire_get(&at, WIRE_TOKEN));
+	if (peer)
+		sv_peer_hold(&peer->peer);
+	else
+		drop_locked();
+	sv_fabric_unlock();
+	if (!peer)
+		return;
+	if (!sv_fabric_message_read(peer, at, size - WIRE_TOKEN)) {
+		sv_fabric_lock();
+		link_break_locked(peer, "a message is malformed", EPROTO);
+		sv_fabric_unlock();
+	}
+	sv_peer_put(&peer->peer);
+}
+
+/* ---- progress ---- */
+
+/* The caller has `reading`. */
+static unsigned read_some(void)
+{
+	unsigned count = endpoint.calls->read(endpoint.open);
+
+	if (atomic_load_explicit(&endpoint.stuck_count, memory_order_relaxed))
+		stuck_send();
+	return count;
+}
+
+bool sv_far_progress(void)
+{
+	int cancel;
+	unsigned count;
+
+	if (!endpoint.open)
+		return false;
+	cancel = cancel_off();
+	count = 0;
+	if (!pthread_mutex_trylock(&endpoint.reading)) {
+		count = read_some();
+		pthread_mutex_unlock(&endpoint.reading);
+	}
+	cancel_restore(cancel);
+	return count;
+}
+
+/* When the engine reads next, if the descriptor does not wake it. */
+static void pace_set(bool all_read)
+{
+	bool needed;
+
+	sv_fabric_lock();
+	needed = !LIST_EMPTY(&endpoint.stuck) || (!endpoint.has_fd && endpoint.peers);
+	sv_fabric_unlock();
+	if (!all_read)
+		sv_engine_timer_arm(&endpoint.pace, clock_now(), pace_fire);
+	else if (needed)
+		sv_engine_timer_arm(&endpoint.pace, clock_now() + PACE, pace_fire);
+}
+
+static void engine_read(void)
+{
+	bool all_read = false;
+
+	pthread_mutex_lock(&endpoint.reading);
+	for (unsigned i = 0; i < ROUNDS && !all_read; i++)
+		all_read = !read_some() &&
+			   (!endpoint.has_fd || endpoint.calls->may_wait(endpoint.open));
+	pthread_mutex_unlock(&endpoint.reading);
+	pace_set(all_read);
+}
+
+static void pace_fire(struct sv_timer *timer)
+{
+	(void)timer;
+	engine_read();
+}
+
+static void fd_ready(struct engine_fd *watch, uint32_t events)
+{
+	(void)watch;
+	(void)events;
+	engine_read();
+}
+
+void sv_fabric_endpoint_drain(void)
+{
+	if (!endpoint.open)
+		return;
+	pthread_mutex_lock(&endpoint.reading);
+	for (unsigned i = 0; i < ROUNDS && read_some(); i++)
+		continue;
+	pthread_mutex_unlock(&endpoint.reading);
+}
+
+static bool is_idle(void)
+{
+	bool idle;
+
+	sv_fabric_lock();
+	idle = !endpoint.flying && LIST_EMPTY(&endpoint.stuck);
+	sv_fabric_unlock();
+	return idle;
+}
+
+void sv_fabric_endpoint_flush(void)
+{
+	uint64_t end = clock_now() + FLUSH_TIME;
+
+	while (endpoint.open && !is_idle() && clock_now() < end)
+		if (!read_some())
+			poll(NULL, 0, 1);
+}
+
+/* ---- peers ---- */
+
+int sv_fabric_endpoint_peer_add_locked(struct fabric_peer *peer, const struct wire_end *end,
+				       const struct sv_ip *host)
+{
+	int error;
+
+	peer->token = end->token;
+	if (!endpoint.open)
+		return 0;
+	error = endpoint.calls->peer_add(endpoint.open, &end->name, host->addr.s6_addr,
+					 &peer->remote);
+	if (error)
+		return error;
+	peer->generation = endpoint.generation;
+	if (!endpoint.peers++ && !endpoint.has_fd)
+		sv_engine_timer_arm(&endpoint.pace, clock_now(), pace_fire);
+	return 0;
+}
+
+void sv_fabric_endpoint_peer_opened_locked(struct fabric_peer *peer)
+{
+	if (peer->opened || !peer->link)
+		return;
+	peer->opened = true;
+	waiting_send_locked(peer);
+	if (peer->stuck)
+		sv_engine_timer_arm(&endpoint.pace, clock_now() + PACE, pace_fire);
+}
+
+static bool leads(const struct sv_peer *self, const struct sv_peer *peer)
+{
+	return self->nonce[0] != peer->nonce[0] ? self->nonce[0] < peer->nonce[0]
+						: self->nonce[1] < peer->nonce[1];
+}
+
+/* Some providers connect before the first message, and lose what two that connect to each other at once send. So one of
+ * the two begins, and the other one waits for its first message. */
+void sv_fabric_endpoint_peer_known_locked(struct fabric_peer *peer)
+{
+	struct fabric_out *out;
+
+	if (!endpoint.open || peer->opened || !leads(sv_peer_self(), &peer->peer))
+		return;
+	out = sv_fabric_out_new(WIRE_OPEN, 0);
+	if (!out) {
+		link_break_locked(peer, "no first message", ENOMEM);
+		return;
+	}
+	peer->backlog.queued += out->size;
+	STAILQ_INSERT_HEAD(&peer->waiting, out, entry);
+	sv_fabric_endpoint_peer_opened_locked(peer);
+}
+
+void sv_fabric_endpoint_peer_leave_locked(struct fabric_peer *peer)
+{
+	struct fabric_out *out;
+
+	stuck_set_locked(peer, false);
+	while ((out = STAILQ_FIRST(&peer->waiting))) {
+		STAILQ_REMOVE_HEAD(&peer->waiting, entry);
+		free(out);
+	}
+	if (peer->generation)
+		endpoint.peers--;
+}
+
+void sv_fabric_endpoint_peer_free(struct fabric_peer *peer)
+{
+	sv_fabric_lock();
+	if (endpoint.open && peer->generation == endpoint.generation)
+		endpoint.calls->peer_remove(endpoint.open, peer->remote);
+	sv_fabric_unlock();
+}
+
+/* ---- open and close ---- */
+
+static int watch_open(void)
+{
+	int fd = endpoint.calls->wait_fd(endpoint.open);
+
+	endpoint.has_fd = fd >= 0;
+	if (fd < 0)
+		return 0;
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the engine closes what it watches */
+	return fd < 0 ? errno : sv_engine_fd_add(&endpoint.watch, fd, EPOLLIN, fd_ready);
+}
+
+static int provider_open(const char *wish)
+{
+	static const struct sv_endpoint_events events = { message_arrived, message_sent };
+	int error;
+
+	opening = true;
+	error = endpoint.calls->open(wish, sv_setting_text(SV_SET_FABRIC_ADDRESS), LONGEST, &events,
+				     &endpoint.open, &endpoint.name);
+	opening = false;
+	if (error == ENODATA)
+		log_at(LOG_ERROR,
+		       "softverbs: no fabric: SOFTVERBS_FABRIC=%s: libfabric has no such provider "
+		       "here, see fi_info -p %s -t FI_EP_RDM; \"link\" needs none",
+		       wish, wish);
+	else if (error)
+		log_at(LOG_ERROR, "softverbs: no fabric: SOFTVERBS_FABRIC=%s: %s", wish,
+		       strerror(error));
+	return error;
+}
+
+int sv_fabric_endpoint_open(const char *wish)
+{
+	int error;
+
+	endpoint.name = (struct sv_endpoint_name){ .kind = WIRE_KIND_LINK };
+	if (!strcmp(wish, WIRE_KIND_LINK))
+		return 0;
+	endpoint.calls = sv_endpoint_calls();
+	if (!endpoint.calls) {
+		log_at(LOG_ERROR,
+		       "softverbs: SOFTVERBS_FABRIC=%s needs libfabric (in Debian libfabric1) and "
+		       "a softverbs that was built with it; \"link\" needs neither",
+		       wish);
+		return ENOSYS;
+	}
+	error = provider_open(wish);
+	if (error)
+		return error;
+	endpoint.generation++;
+	LIST_INIT(&endpoint.stuck);
+	error = watch_open();
+	if (error) {
+		sv_fabric_endpoint_close();
+		return error;
+	}
+	log_at(LOG_NOTE, "softverbs: the fabric is %s", endpoint.name.kind);
+	sv_engine_timer_arm(&endpoint.pace, clock_now(), pace_fire);
+	return 0;
+}
+
+void sv_fabric_endpoint_close(void)
+{
+	struct sv_endpoint *open = endpoint.open;
+
+	if (!open)
+		return;
+	sv_engine_fd_remove(&endpoint.watch);
+	sv_engine_timer_cancel(&endpoint.pace);
+	endpoint.open = NULL;
+	endpoint.calls->close(open);
+}
+
+/* The parent's endpoint stays as it is: no call of libfabric is made for it here. */
+void sv_fabric_endpoint_fork_child(void)
+{
+	endpoint.open = NULL;
+	endpoint.pace = (struct sv_timer){ .armed = false };
+	pthread_mutex_init(&endpoint.reading, NULL);
+	LIST_INIT(&endpoint.stuck);
+	atomic_store(&endpoint.stuck_count, 0);
+	endpoint.peers = endpoint.flying = 0;
+}

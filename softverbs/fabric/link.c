@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* The sockets of links between hosts, from connect to close. */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "softverbs/base/settings.h"
+#include "softverbs/fabric/data.h"
+#include "softverbs/fabric/endpoint.h"
+#include "softverbs/fabric/link.h"
+#include "softverbs/link/cm_calls.h"
+#include "util/cancel.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define PASSIVE_TIME (2 * NSEC_PER_SEC) /* until a link that was begun there is ready */
+#define ACTIVE_TIME  (4 * NSEC_PER_SEC) /* until one that was begun here is */
+#define HALF_OPEN    64u		/* links that were begun there and are not ready */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local int cancel_before;
+
+static LIST_HEAD(, fabric_link) links = LIST_HEAD_INITIALIZER(links); /* fabric's lock */
+static LIST_HEAD(, fabric_link) by_token[256]; /* those that are ready; fabric's lock */
+static unsigned half_open;		       /* engine */
+
+void sv_fabric_lock(void)
+{
+	int before = cancel_off();
+
+	pthread_mutex_lock(&lock);
+	cancel_before = before;
+}
+
+void sv_fabric_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+	cancel_restore(cancel_before);
+}
+
+static struct fabric_link *link_of(void *member, size_t offset)
+{
+	return (struct fabric_link *)(void *)((char *)member - offset);
+}
+
+static struct fabric_link *link_new(void)
+{
+	struct fabric_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	if (getrandom(&link->token, sizeof(link->token), 0) != sizeof(link->token)) {
+		free(link);
+		return NULL;
+	}
+	link->watch.fd = link->asked.fd = -1;
+	link->in = link->first;
+	link->in_size = sizeof(link->first);
+	STAILQ_INIT(&link->out);
+	return link;
+}
+
+static void link_free(struct engine_job *job)
+{
+	struct fabric_link *link = link_of(job, offsetof(struct fabric_link, job));
+
+	sv_fabric_link_forget(link);
+	if (link->in != link->first)
+		free(link->in);
+	free(link);
+}
+
+/* ---- end ---- */
+
+/* Returns the peer that is to be reported as gone. */
+static struct sv_peer *link_close(struct fabric_link *link)
+{
+	struct sv_peer *peer;
+
+	sv_fabric_lock();
+	if (!link->active && link->state < FABRIC_READY)
+		half_open--;
+	if (link->state == FABRIC_READY)
+		LIST_REMOVE(link, token_entry);
+	link->state = FABRIC_DOWN;
+	peer = sv_fabric_peer_leave_locked(link);
+	LIST_REMOVE(link, entry);
+	sv_engine_fd_remove(&link->watch);
+	sv_engine_fd_remove(&link->asked);
+	sv_fabric_unlock();
+	sv_engine_timer_cancel(&link->timer);
+	sv_engine_defer(&link->job, link_free);
+	return peer;
+}
+
+void sv_fabric_link_opened_locked(struct fabric_link *link)
+{
+	if (!link->active)
+		half_open--;
+	link->state = FABRIC_READY;
+	LIST_INSERT_HEAD(&by_token[link->token % 256], link, token_entry);
+}
+
+struct fabric_peer *sv_fabric_link_peer_locked(uint64_t token)
+{
+	struct fabric_link *link;
+
+	LIST_FOREACH(link, &by_token[token % 256], token_entry)
+		if (link->token == token)
+			return link->peer;
+	return NULL;
+}
+
+/* Closes the other link with that process, if there is one. */
+static void twin_close(const struct sv_peer *peer)
+{
+	struct fabric_link *link;
+
+	sv_fabric_lock();
+	LIST_FOREACH(link, &links, entry)
+		if (link->peer == peer->far)
+			break;
+	sv_fabric_unlock();
+	if (link)
+		link_close(link);
+}
+
+void sv_fabric_link_down(struct fabric_link *link, int error)
+{
+	struct sv_peer *peer;
+
+	if (link->state == FABRIC_DOWN)
+		return;
+	if (link->error)
+		error = link->error;
+	if (link->peer)
+		sv_fabric_endpoint_drain();
+	log_at(LOG_TRACE, "softverbs: %s: link down in state %d: %s", link->name, link->state,
+	       strerror(error));
+	peer = link_close(link);
+	if (link->found)
+		link->found(link->cookie, NULL, error);
+	if (peer) {
+		twin_close(peer);
+		sv_far_peer_gone(peer);
+		sv_cm_peer_gone(peer);
+		sv_peer_put(peer);
+	}
+}
+
+void sv_fabric_links_close(void)
+{
+	struct fabric_link *link;
+	struct sv_peer *peer;
+
+	while ((link = LIST_FIRST(&links))) {
+		peer = link_close(link);
+		if (peer)
+			sv_peer_put(peer);
+	}
+}
+
+void sv_fabric_links_fork_child(void)
+{
+	struct fabric_link *link;
+
+	while ((link = LIST_FIRST(&links))) {
+		LIST_REMOVE(link, entry);
+		link_free(&link->job);
+	}
+	memset(by_token, 0, sizeof(by_token));
+	half_open = 0;
+}
+
+static void link_late(struct sv_timer *timer)
+{
+	sv_fabric_link_down(link_of(timer, offsetof(struct fabric_link, timer)), ETIMEDOUT);
+}
+
+/* ---- begin ---- */
+
+/* A link that is idle notices the end of the other host by itself. */
+static void socket_set(int fd)
+{
+	int on = 1, least, time = (int)sv_setting(SV_SET_FABRIC_TIMEOUT), count = 3;
+	unsigned limit = (unsigned)time * 1000;
+
+	least = time < 4 ? 1 : time / 4;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &least, sizeof(least));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &least, sizeof(least));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof(limit));
+}
+
+static int link_connected(struct fabric_link *link)
+{
+	socklen_t size = sizeof(int);
+	int error = 0;
+
+	if (getsockopt(link->watch.fd, SOL_SOCKET, SO_ERROR, &error, &size))
+		error = errno;
+	if (error)
+		return error;
+	sv_fabric_lock();
+	link->state = FABRIC_PRELUDE;
+	sv_engine_fd_modify(&link->watch, EPOLLIN);
+	sv_fabric_unlock();
+	return sv_fabric_opening_begin(link);
+}
+
+static void link_ready(struct engine_fd *watch, uint32_t events)
+{
+	struct fabric_link *link = link_of(watch, offsetof(struct fabric_link, watch));
+	int error = 0;
+
+	sv_fabric_lock(); /* waits until the thread that opened the link is done */
+	error = link->state == FABRIC_DOWN;
+	sv_fabric_unlock();
+	if (error)
+		return;
+	if (link->state == FABRIC_CONNECTING)
+		error = link_connected(link);
+	else if (events & EPOLLOUT)
+		error = sv_fabric_link_flush(link);
+	if (error)
+		link->error = error;
+	if (error || ((events & ~EPOLLOUT) && !sv_fabric_link_read(link)))
+		sv_fabric_link_down(link, 0);
+}
+
+/* The link owns `fd` in any case. */
+static int link_watch_locked(struct fabric_link *link, int fd, uint32_t events, uint64_t time)
+{
+	int error;
+
+	sv_ip_show(&link->host, link->name);
+	LIST_INSERT_HEAD(&links, link, entry);
+	socket_set(fd);
+	error = sv_engine_fd_add(&link->watch, fd, events, link_ready);
+	sv_engine_timer_arm(&link->timer, clock_now() + time, link_late);
+	return error;
+}
+
+static int connect_begin(const struct sv_ip *host, int *socket_fd)
+{
+	struct sockaddr_storage address;
+	int fd, error = 0;
+
+	sv_ip_sockaddr(host, (uint16_t)sv_setting(SV_SET_FABRIC_PORT), &address);
+	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return errno;
+	if (connect(fd, (struct sockaddr *)&address,
+		    sv_ip_sockaddr_size((struct sockaddr *)&address)) &&
+	    errno != EINPROGRESS)
+		error = errno;
+	if (error)
+		close(fd);
+	*socket_fd = fd;
+	return error;
+}
+
+int sv_fabric_link_open(const struct sv_ip *host, const struct wire_target *target, uint32_t cookie,
+			sv_fabric_found *found)
+{
+	struct fabric_link *link = link_new();
+	int fd = -1, error;
+
+	if (!link)
+		return ENOMEM;
+	link->active = true;
+	link->host = *host;
+	link->target = *target;
+	link->cookie = cookie;
+	error = connect_begin(host, &fd);
+	if (error) {
+		free(link);
+		return error;
+	}
+	sv_fabric_lock();
+	link->found = found;
+	link_watch_locked(link, fd, EPOLLOUT, ACTIVE_TIME); /* after an error the timer ends it */
+	sv_fabric_unlock();
+	return 0;
+}
+
+static struct fabric_link *passive_new(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+	struct fabric_link *link = NULL;
+	uint16_t port;
+
+	if (half_open < HALF_OPEN && !getpeername(fd, (struct sockaddr *)&address, &size))
+		link = link_new();
+	if (!link || sv_ip_from_sockaddr(&link->host, &port, (struct sockaddr *)&address)) {
+		free(link);
+		close(fd);
+		return NULL;
+	}
+	half_open++;
+	return link;
+}
+
+void sv_fabric_link_accept(int fd)
+{
+	struct fabric_link *link = passive_new(fd);
+	int error;
+
+	if (!link)
+		return;
+	link->state = FABRIC_PRELUDE;
+	sv_fabric_lock();
+	error = link_watch_locked(link, fd, EPOLLIN, PASSIVE_TIME);
+	sv_fabric_unlock();
+	if (error)
+		sv_fabric_link_down(link, error);
+}
+
+void sv_fabric_link_adopt(int fd, const struct wire_target *target)
+{
+	struct fabric_link *link = passive_new(fd);
+	int error;
+
+	if (!link)
+		return;
+	link->state = FABRIC_TARGET;
+	link->target = *target;
+	sv_fabric_lock();
+	error = link_watch_locked(link, fd, EPOLLIN, PASSIVE_TIME);
+	sv_fabric_unlock();
+	if (error)
+		sv_fabric_link_down(link, error);
+	else
+		sv_fabric_target(link);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Linked processes of other hosts. */
+#ifndef SV_FABRIC_PEERS_H
+#define SV_FABRIC_PEERS_H
+
+#include <sys/queue.h>
+#include "softverbs/fabric/link.h"
+
+#define FABRIC_ADDRESSES 4u
+
+/*
+ * If both processes connect at once, they have two links. Each sends all that it sends over the one that was
+ * ready first here, so that nothing overtakes; the end of either ends both.
+ */
+struct fabric_peer {
+	struct sv_peer peer; /* without areas; `far` points back */
+	/* inside the fabric's lock */
+	struct fabric_link *link;	   /* to send over; NULL after the end */
+	uint64_t token;			   /* with which messages to it begin */
+	uint64_t remote;		   /* as the endpoint knows it */
+	unsigned generation;		   /* of that endpoint; 0: none */
+	bool opened;			   /* messages may be sent to it */
+	bool stuck;			   /* listed in endpoint.c */
+	STAILQ_HEAD(, fabric_out) waiting; /* for the endpoint */
+	struct fabric_backlog backlog;	   /* of the endpoint */
+	LIST_ENTRY(fabric_peer) stuck_entry;
+	struct sv_ip address[FABRIC_ADDRESSES]; /* by which it was reached */
+	unsigned address_count;
+	LIST_ENTRY(fabric_peer) entry;
+};
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * Completion queues. A CQ stores no completions: a poll merges the finished work of its member
+ * QPs.
+ */
+#ifndef SV_OBJECT_CQ_H
+#define SV_OBJECT_CQ_H
+
+#include "softverbs/object/area.h"
+
+#define CQ_HOT 8 /* members that each poll examines; with more, the others must be marked ready */
+
+enum cq_role {
+	CQ_SENDS = 1, /* the CQ is the QP's send CQ */
+	CQ_RECVS = 2,
+};
+
+struct cq_member {
+	struct sv_qp *qp;
+	unsigned roles;
+};
+
+struct cq_many {		   /* used once the CQ has had more than CQ_HOT members */
+	struct cq_member *members; /* all of them, by QP index */
+	uint64_t *is_hot;	   /* a bit for each QP index */
+	struct cq_ready_by_peers *ready;
+	uint64_t ready_offset;
+	uint32_t victim; /* index in `hot` of the member that is replaced next */
+};
+
+struct sv_cq {
+	union {
+		struct ibv_cq ibv;
+		struct ibv_cq_ex ex;
+	};
+	/* Guards all below. Acquired before an SQ's lock and after a channel's. */
+	_Alignas(SV_LINE) struct lock lock;
+	bool broken; /* overrun: polls return `left` more completions, then fail */
+	uint32_t left;
+	uint32_t count, turn;	   /* entries of `hot`; the one that the next poll begins with */
+	_Atomic(uint32_t) waiting; /* member QPs with sends that wait */
+	/* Member QPs with bounce memory: their initiators ask this process to copy. */
+	_Atomic(uint32_t) served;
+	_Atomic(uint32_t) far; /* roles of member QPs whose peer is on another host */
+	const uint32_t *alive;
+	struct cq_by_peers *by_peers;
+	struct cq_by_owner *by_owner;
+	struct cq_member hot[CQ_HOT];
+	/* The rest is off the fast path. */
+	_Alignas(SV_LINE) struct cq_many many;
+	uint32_t index;
+	uint32_t total;	    /* members */
+	uint64_t demand;    /* sum of the lengths of the members' queues */
+	uint32_t arm_round; /* generation of the last arming */
+	bool arm_counted;   /* `fired` counts the event of that arming */
+	/*
+	 * A peer died that may or may not have written a token: a surplus token counts as an
+	 * event of this CQ.
+	 */
+	bool repair;
+	uint32_t fired, consumed; /* channel events, by the CQ's lock */
+	unsigned pins;		  /* under the area's table_lock */
+	TAILQ_ENTRY(sv_cq) entry; /* in the channel's list, under the channel's lock */
+	struct ex_poll *ex_poll;
+};
+
+static inline struct sv_cq *cq_of(struct ibv_cq *ibv)
+{
+	return container_of(sv_cq, ibv, ibv);
+}
+
+/*
+ * Makes the QP a member, detaches it. 0 or ENOMEM. A QP that has both roles is attached once,
+ * with both.
+ */
+int sv_cq_attach(struct sv_cq *cq, struct sv_qp *qp, unsigned roles);
+void sv_cq_detach(struct sv_cq *cq, struct sv_qp *qp);
+/* A member's queue has room for `more` additional entries. The caller holds the CQ's lock. */
+void sv_cq_demand_grew_locked(struct sv_cq *cq, uint32_t more);
+
+/* Marks a QP of this process as ready to poll. cq_fire must follow. */
+void cq_mark(struct sv_cq *cq, uint32_t qp_index);
+
+/*
+ * `count` sends of a QP of this process completed: marks and counts them if the CQ's mode is
+ * CQ_MANY or CQ_TIGHT.
+ */
+void sv_cq_notify_sends_slow(struct sv_cq *cq, uint32_t qp_index, uint32_t count);
+
+static inline void cq_notify_sends(struct sv_cq *cq, uint32_t qp_index, uint32_t count)
+{
+	if (unlikely(atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed)))
+		sv_cq_notify_sends_slow(cq, qp_index, count);
+}
+
+/* This process completed a receive of one of its own QPs. cq_fire must follow. */
+void sv_cq_notify_recv(struct sv_cq *cq, uint32_t qp_index);
+/*
+ * The initiator of the QP is dead or may not place messages any more, and may have placed
+ * messages without a notification. Notifies the receive CQ if any message waits. The caller holds
+ * no lock.
+ */
+void sv_cq_tell_arrived(struct sv_qp *qp);
+/*
+ * `count` receives of a QP of this process were flushed. They are ready to poll, and count as
+ * solicited.
+ */
+void sv_cq_notify_flush(struct sv_cq *cq, uint32_t qp_index, uint32_t count);
+
+/*
+ * Called after a completion was published and after fence_full: if the CQ is armed for such a
+ * completion, disarms it and sends its event. `owner`: the process that owns the CQ.
+ */
+void sv_cq_fire_armed(struct cq_by_peers *by_peers, struct sv_peer *owner, uint32_t index,
+		      bool solicited);
+
+static inline void cq_fire(struct cq_by_peers *by_peers, struct sv_peer *owner, uint32_t index,
+			   bool solicited)
+{
+	uint32_t armed = atomic_load_explicit(&by_peers->arm, memory_order_relaxed) & ARM_TYPE;
+
+	if (unlikely(armed == ARM_ANY || (armed == ARM_SOLICITED && solicited)))
+		sv_cq_fire_armed(by_peers, owner, index, solicited);
+}
+
+/*
+ * Consumes an event of the CQ that its channel has not returned yet; false if there is none. The
+ * caller holds the channel's lock.
+ */
+bool sv_cq_event_consume(struct sv_cq *cq);
+bool sv_cq_has_event(struct sv_cq *cq); /* The same, but consumes nothing. */
+/* The same for a token without an event, which a dead peer may have left: see sv_cq_peer_gone. */
+bool sv_cq_repair_consume(struct sv_cq *cq);
+
+/* The number of completions that a poll would find. The caller holds the CQ's lock. */
+uint64_t sv_cq_count_locked(struct sv_cq *cq);
+
+/*
+ * Engine, with the CQ pinned. sv_cq_attend handles an overrun that a sender reported, and writes
+ * tokens that are due. sv_cq_peer_gone replaces the token that a dead process may not have
+ * written.
+ */
+void sv_cq_attend(struct sv_cq *cq);
+void sv_cq_peer_gone(struct sv_cq *cq);
+
+void sv_cq_close_ex(struct sv_cq *cq); /* accepts a CQ without an extended part */
+
+/* Creates a CQ of `cqe` entries, with its public fields filled in. NULL with errno. */
+struct sv_cq *sv_cq_make(struct ibv_context *context, uint32_t cqe, void *cq_context,
+			 struct ibv_comp_channel *channel, uint32_t comp_vector);
+
+#endif

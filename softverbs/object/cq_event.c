@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Arms a CQ, and sends the one event that follows each arming. */
+#include <errno.h>
+#include "softverbs/object/channel.h"
+#include "softverbs/object/qp.h"
+
+/* ---- completing threads ---- */
+
+void sv_cq_fire_armed(struct cq_by_peers *by_peers, struct sv_peer *owner, uint32_t index,
+		      bool solicited)
+{
+	uint32_t arm = atomic_load_explicit(&by_peers->arm, memory_order_relaxed), type;
+
+	do {
+		type = arm & ARM_TYPE;
+		if (type != ARM_ANY && (type != ARM_SOLICITED || !solicited))
+			return;
+		/*
+		 * release: the reader of the event finds the completion; pairs with
+		 * event_count_locked
+		 */
+	} while (!atomic_compare_exchange_weak_explicit(&by_peers->arm, &arm,
+							arm & ~(uint32_t)ARM_TYPE,
+							memory_order_acq_rel,
+							memory_order_relaxed));
+	sv_channel_wake(owner, index);
+}
+
+/*
+ * Marks and counts completions of a CQ of this process; remote_rq_notify does so for a peer's CQ.
+ */
+static void cq_tell(struct sv_cq *cq, uint32_t qp_index, uint32_t recvs, uint32_t sends)
+{
+	uint32_t mode = atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed);
+	uint64_t bit = 1ull << qp_index % 64;
+	int64_t held;
+
+	/*
+	 * A poll clears the mark, then loads the completions. This thread has published, and now
+	 * loads the mark.
+	 */
+	fence_full();
+	if (mode & CQ_MANY && cq->many.ready && /* a peer may write `mode` */
+	    !(atomic_load_explicit(&cq->many.ready->word[qp_index / 64], memory_order_relaxed) &
+	      bit)) {
+		/* release: the completions were published before the mark */
+		atomic_fetch_or_explicit(&cq->many.ready->word[qp_index / 64], bit,
+					 memory_order_release);
+		atomic_fetch_or_explicit(&cq->many.ready->summary, 1ull << qp_index / 64,
+					 memory_order_release);
+	}
+	if (!(mode & CQ_TIGHT))
+		return;
+	held = (int32_t)(atomic_fetch_add_explicit(&cq->by_peers->arrived, recvs,
+						   memory_order_relaxed) +
+			 recvs - atomic_load_explicit(&cq->by_owner->taken, memory_order_relaxed));
+	held += (int32_t)(atomic_fetch_add_explicit(&cq->by_owner->sends, sends,
+						    memory_order_relaxed) +
+			  sends);
+	if (held <= cq->ibv.cqe)
+		return;
+	atomic_store_explicit(&cq->by_peers->overflow, 1, memory_order_relaxed);
+	sv_attention_set(sv_area_own()->by_peers->attention.cq, cq->index);
+	sv_peer_ring(sv_peer_self());
+}
+
+void sv_cq_notify_recv(struct sv_cq *cq, uint32_t qp_index)
+{
+	if (atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed))
+		cq_tell(cq, qp_index, 1, 0);
+}
+
+void sv_cq_tell_arrived(struct sv_qp *qp)
+{
+	struct sv_cq *cq = qp->recv_cq;
+	bool waits;
+
+	lock_acquire(&cq->lock);
+	waits = sv_rx_has_locked(qp);
+	lock_release(&cq->lock);
+	if (!waits)
+		return;
+	cq_tell(cq, qp->index, 0, 0);
+	cq_fire(cq->by_peers, sv_peer_self(), cq->index, true);
+}
+
+void sv_cq_notify_sends_slow(struct sv_cq *cq, uint32_t qp_index, uint32_t count)
+{
+	cq_tell(cq, qp_index, 0, count);
+}
+
+void sv_cq_notify_flush(struct sv_cq *cq, uint32_t qp_index, uint32_t count)
+{
+	if (!count)
+		return;
+	cq_tell(cq, qp_index, count, 0);
+	cq_fire(cq->by_peers, sv_peer_self(), cq->index, true);
+}
+
+/* ---- waiters ---- */
+
+/* Counts the event of the last arming, once a completion has disarmed the CQ. */
+static void event_count_locked(struct sv_cq *cq)
+{
+	/* acquire: pairs with sv_cq_fire_armed */
+	uint32_t arm = atomic_load_explicit(&cq->by_peers->arm, memory_order_acquire);
+
+	if (cq->arm_counted || !cq->arm_round || arm & ARM_TYPE)
+		return;
+	cq->arm_counted = true;
+	cq->fired++;
+}
+
+int sv_cq_arm(struct ibv_cq *ibv, int solicited_only)
+{
+	struct sv_cq *cq = cq_of(ibv);
+	uint32_t want = solicited_only ? ARM_SOLICITED : ARM_ANY, arm;
+
+	if (unlikely(!*cq->alive))
+		return ENODEV;
+	if (!ibv->channel)
+		return 0;
+	lock_acquire(&cq->lock);
+	arm = atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed);
+	while (arm & ARM_TYPE && (arm & ARM_TYPE) < want)
+		if (atomic_compare_exchange_weak_explicit(&cq->by_peers->arm, &arm,
+							  (arm & ~(uint32_t)ARM_TYPE) | want,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			arm |= ARM_TYPE;
+	if (!(arm & ARM_TYPE)) {
+		event_count_locked(cq);
+		cq->arm_round = (cq->arm_round + 1) & (UINT32_MAX >> 2);
+		cq->arm_round += !cq->arm_round;
+		cq->arm_counted = false;
+		atomic_store_explicit(&cq->by_peers->arm, cq->arm_round << 2 | want,
+				      memory_order_relaxed);
+	}
+	lock_release(&cq->lock);
+	/*
+	 * A completing thread publishes, then loads `arm`. The caller stored `arm`, and polls
+	 * next.
+	 */
+	fence_full();
+	return 0;
+}
+
+bool sv_cq_has_event(struct sv_cq *cq)
+{
+	bool has;
+
+	lock_acquire(&cq->lock);
+	event_count_locked(cq);
+	has = cq->fired != cq->consumed;
+	lock_release(&cq->lock);
+	return has;
+}
+
+bool sv_cq_event_consume(struct sv_cq *cq)
+{
+	bool taken;
+
+	lock_acquire(&cq->lock);
+	event_count_locked(cq);
+	taken = cq->fired != cq->consumed;
+	cq->consumed += taken;
+	lock_release(&cq->lock);
+	return taken;
+}
+
+bool sv_cq_repair_consume(struct sv_cq *cq)
+{
+	bool taken;
+
+	lock_acquire(&cq->lock);
+	taken = cq->repair;
+	cq->repair = false;
+	cq->consumed += taken;
+	cq->fired += taken;
+	lock_release(&cq->lock);
+	return taken;
+}
+
+/*
+ * The peer may have disarmed the CQ and died before it wrote the token. Writes one; at worst it
+ * is one too many.
+ */
+void sv_cq_peer_gone(struct sv_cq *cq)
+{
+	bool due;
+
+	if (!cq->ibv.channel)
+		return;
+	lock_acquire(&cq->lock);
+	event_count_locked(cq);
+	due = cq->fired != cq->consumed;
+	cq->repair |= due;
+	lock_release(&cq->lock);
+	if (due)
+		sv_channel_wake(sv_peer_self(), cq->index);
+}

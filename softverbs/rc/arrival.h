@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Messages that have arrived and were not polled yet. */
+#ifndef SV_RC_ARRIVAL_H
+#define SV_RC_ARRIVAL_H
+
+#include <stdint.h>
+
+struct sv_qp;
+
+/*
+ * The number of the first message that has not arrived. The lock of the receive CQ is held if the
+ * QP has an SRQ.
+ */
+uint32_t sv_arrivals_end_locked(const struct sv_qp *qp);
+
+/*
+ * Copies the payload of arrived messages into the receives of this PD; polls return the
+ * completions later. The caller has called sv_region_retire, so that later messages fail, and
+ * holds no lock.
+ */
+void sv_arrivals_land(uint32_t pd);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Copies between this process and a peer's memory. The kernel makes the copies. */
+#include <errno.h>
+#include <unistd.h>
+#include "softverbs/rc/copy.h"
+#include "softverbs/object/device.h"
+#include "softverbs/rc/memory.h"
+#include "util/log.h"
+
+#define PIECES (2 * SV_MAX_SGE + 2)
+#define TAIL   8u
+
+/* Stores the part [skip, skip + length) of a list in `to`. Returns its count. */
+static unsigned iov_part(const struct iovec *from, unsigned count, uint64_t skip, size_t length,
+			 struct iovec *to)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < count && length; i++) {
+		size_t part;
+
+		if (skip >= from[i].iov_len) {
+			skip -= from[i].iov_len;
+			continue;
+		}
+		part = from[i].iov_len - skip < length ? from[i].iov_len - skip : length;
+		to[n].iov_base = (uint8_t *)from[i].iov_base + skip;
+		to[n++].iov_len = part;
+		length -= part;
+		skip = 0;
+	}
+	return n;
+}
+
+/* ---- through a descriptor of the peer's memory ---- */
+
+/*
+ * Copies element by element of `there`, in order. Returns bytes copied; 0: the process is dead;
+ * or -1 with errno.
+ */
+static ssize_t file_move(int file, const struct iovec *here, unsigned here_count,
+			 const struct iovec *there, unsigned there_count, bool write)
+{
+	struct iovec part[PIECES];
+	ssize_t done = 0, moved;
+
+	for (unsigned i = 0; i < there_count; i++) {
+		unsigned count = iov_part(here, here_count, (uint64_t)done, there[i].iov_len, part);
+		off_t at = (off_t)(uintptr_t)there[i].iov_base;
+
+		moved = write ? pwritev(file, part, (int)count, at)
+			      : preadv(file, part, (int)count, at);
+		if (moved <= 0)
+			return done ? done : moved;
+		done += moved;
+		if (moved != (ssize_t)there[i].iov_len)
+			break;
+	}
+	return done;
+}
+
+/* ---- by either method ---- */
+
+static enum copy_result copy_failed(const struct sv_peer *peer, ssize_t moved, int err,
+				    const struct iovec *here, unsigned count, bool write)
+{
+	if (moved < 0 && err == ESRCH)
+		return COPY_GONE;
+	if (!moved && peer->copy == SV_COPY_MEMFD)
+		return COPY_GONE;
+	if (moved < 0 && (err == EPERM || err == ENOSYS || err == EACCES)) {
+		log_at(LOG_ERROR, "softverbs: copying to or from process %d is denied",
+		       (int)peer->pid);
+		return COPY_DENIED;
+	}
+	return sv_memory_is_there(here, count, write) ? COPY_THERE : COPY_HERE;
+}
+
+/* Copies once between all of `there` and as much of `here`. */
+static ssize_t peer_move(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,
+			 const struct iovec *there, unsigned there_count, bool write)
+{
+	if (peer->copy == SV_COPY_MEMFD)
+		return file_move(peer->memory, here, here_count, there, there_count, write);
+	return write ? process_vm_writev(peer->pid, here, here_count, there, there_count, 0)
+		     : process_vm_readv(peer->pid, here, here_count, there, there_count, 0);
+}
+
+static enum copy_result peer_copy(const struct sv_peer *peer, const struct iovec *here,
+				  unsigned here_count, const struct iovec *there,
+				  unsigned there_count, size_t length, bool write)
+{
+	ssize_t moved = peer_move(peer, here, here_count, there, there_count, write);
+
+	/*
+	 * A page is not mapped, or the peer is exiting and has no pages left: the second try
+	 * tells which.
+	 */
+	if (moved >= 0 && moved != (ssize_t)length)
+		moved = peer_move(peer, here, here_count, there, there_count, write);
+	if (moved == (ssize_t)length)
+		return COPY_DONE;
+	return copy_failed(peer, moved, errno, here, here_count, !write);
+}
+
+/* Within one process the kernel copies too: memory may be registered and no longer mapped. */
+static enum copy_result self_copy(const struct iovec *to, unsigned to_count,
+				  const struct iovec *from, unsigned from_count,
+				  const struct iovec *here, unsigned here_count, bool write)
+{
+	if (sv_memory_move(to, to_count, from, from_count))
+		return COPY_DONE;
+	return sv_memory_is_there(here, here_count, !write) ? COPY_THERE : COPY_HERE;
+}
+
+enum copy_result sv_copy_out(const struct sv_peer *peer, const struct iovec *here,
+			     unsigned here_count, uint64_t skip, const struct iovec *there,
+			     unsigned there_count, size_t length)
+{
+	struct iovec from[PIECES];
+	unsigned from_count = iov_part(here, here_count, skip, length, from);
+
+	if (peer->copy == SV_COPY_SELF)
+		return self_copy(there, there_count, from, from_count, from, from_count, true);
+	return peer_copy(peer, from, from_count, there, there_count, length, true);
+}
+
+enum copy_result sv_copy_out_polled(const struct sv_peer *peer, const struct iovec *here,
+				    unsigned here_count, uint64_t skip, struct iovec there)
+{
+	size_t length = there.iov_len, body = length > TAIL ? length - TAIL : 0;
+	struct iovec parts[2] = {
+		{ .iov_base = there.iov_base, .iov_len = body },
+		{ .iov_base = (uint8_t *)there.iov_base + body, .iov_len = length - body },
+	};
+
+	return body ? sv_copy_out(peer, here, here_count, skip, parts, 2, length)
+		    : sv_copy_out(peer, here, here_count, skip, &there, 1, length);
+}
+
+enum copy_result sv_copy_in(const struct sv_peer *peer, const struct iovec *here,
+			    unsigned here_count, uint64_t skip, const struct iovec *there,
+			    unsigned there_count, size_t length)
+{
+	struct iovec from[PIECES], to[PIECES];
+	unsigned to_count = iov_part(here, here_count, skip, length, to);
+	unsigned from_count = iov_part(there, there_count, 0, length, from);
+
+	if (peer->copy == SV_COPY_SELF)
+		return self_copy(to, to_count, from, from_count, to, to_count, false);
+	return peer_copy(peer, to, to_count, from, from_count, length, false);
+}

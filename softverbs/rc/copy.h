@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Copies between this process and a peer's memory. */
+#ifndef SV_RC_COPY_H
+#define SV_RC_COPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+#include "softverbs/link/peer.h"
+
+/* Bytes of one copy: bounds the time between epoch_enter and epoch_leave. */
+#define COPY_PIECE (1u << 20)
+
+enum copy_result {
+	COPY_DONE,
+	COPY_HERE,  /* a page of this process is not mapped */
+	COPY_THERE, /* a page of the peer is not mapped */
+	COPY_GONE,  /* the peer's process is dead */
+	COPY_DENIED,
+};
+
+/*
+ * Copies `length` bytes, in any order. `here` has at least that many from byte `skip` on, `there`
+ * exactly as many.
+ */
+enum copy_result sv_copy_out(const struct sv_peer *peer, const struct iovec *here,
+			     unsigned here_count, uint64_t skip, const struct iovec *there,
+			     unsigned there_count, size_t length);
+/* The same, with the last 8 bytes written last: a program that polls them must find the rest. */
+enum copy_result sv_copy_out_polled(const struct sv_peer *peer, const struct iovec *here,
+				    unsigned here_count, uint64_t skip, struct iovec there);
+enum copy_result sv_copy_in(const struct sv_peer *peer, const struct iovec *here,
+			    unsigned here_count, uint64_t skip, const struct iovec *there,
+			    unsigned there_count, size_t length);
+
+/* Inlines the common length of 8 bytes. */
+static inline void copy_small(void *to, const void *from, size_t length)
+{
+	if (length == 8)
+		memcpy(to, from, 8);
+	else
+		memcpy(to, from, length);
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * The interface of this room: how the calls of verbs/, and the other services in ud/, post, execute,
+ * poll, flush and end the work of a QP.
+ */
+#ifndef SV_RC_RC_H
+#define SV_RC_RC_H
+
+#include "softverbs/object/qp.h"
+
+/* ---- post ---- */
+
+/* Posts all requests or none: 0 or errno. */
+int sv_qp_post_batch(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t count);
+/* The opcodes of a service, a bit each. */
+uint32_t sv_service_opcodes(enum sv_service service);
+
+/* ---- execute ---- */
+
+/*
+ * What the execution of a work request returns besides enum ibv_wc_status (0 and above): it has
+ * to wait.
+ */
+#define EXEC_WAIT(why) (-(int)(why))
+
+/*
+ * Executes a request of a connected QP, with the status that the responder reports. Executor only.
+ */
+int sv_sq_execute_connected(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length);
+/* Translates the SGEs into addresses of this process. False unless each of them allows `need`. */
+bool sv_send_resolve(const struct sv_qp *qp, const struct ibv_send_wr *wr, unsigned need,
+		     struct iovec *iov);
+/*
+ * Executes the requests that wait, as far as possible. Chunks of long requests are copied without
+ * the lock, until `room` bytes are copied; 0: none. If another thread is the executor, makes it
+ * try the oldest request again.
+ */
+void sv_sq_run_locked(struct sv_qp *qp, unsigned room);
+/*
+ * Makes the caller the executor if the oldest request is long and may proceed. True: the caller
+ * must call sv_sq_run_claimed, without the lock.
+ */
+bool sv_sq_claim_locked(struct sv_qp *qp);
+void sv_sq_run_claimed(struct sv_qp *qp);
+/*
+ * Acquires the lock, executes at most one chunk, notifies. The engine does not wait for the lock;
+ * it tries again later.
+ */
+void sv_sq_run(struct sv_qp *qp);
+/* Acquires the lock while there is no executor. Waits for one chunk at most. */
+void sv_sq_lock_idle(struct sv_qp *qp);
+/*
+ * Called after the withdrawal of a key: on return, no request that waited in a send queue of this
+ * process, or was long, uses memory that it had found by the key. Waits for one chunk at most.
+ */
+void sv_sq_quiesce(void);
+
+/* ---- complete and poll ---- */
+
+/* Stores the completion of sq.exec and advances to the next request. */
+void sv_sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr,
+			   enum ibv_wc_status status);
+/*
+ * Notifies the peer's CQ of the messages placed, and the send CQ of the completions stored, since
+ * the last call.
+ */
+void sv_sq_notify_locked(struct sv_qp *qp);
+/*
+ * Stores up to `count` receive completions in wc; returns their number. The receive CQ's lock is
+ * held.
+ */
+int sv_rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc);
+uint64_t sv_rx_count_locked(const struct sv_qp *qp);
+/* Rings the doorbell of the peer's process if the peer waits for this QP. */
+void sv_qp_wake_initiator(struct sv_qp *qp);
+
+/* ---- connect and end ---- */
+
+/*
+ * The SQ lock is held. Binds `remote_rq` to the peer's queue: 0, or the enum sq_wait that prevents
+ * it.
+ */
+int sv_remote_rq_bind_locked(struct sv_qp *qp);
+void sv_remote_rq_unbind_locked(struct sv_qp *qp);
+/* The QP has entered SQD: true if a request is partly executed; its end is reported later. */
+bool sv_sq_drain(struct sv_qp *qp);
+void sv_sq_drop_locked(struct sv_qp *qp); /* drops all requests; no executor */
+/*
+ * Unpublishes the receive side and waits for the initiator. False if a stopped process may still
+ * use it.
+ */
+bool sv_qp_quiesce(struct sv_qp *qp);
+/*
+ * Engine, with the QP pinned: flushes the queues once the initiator has left; otherwise tries
+ * again later.
+ */
+void sv_qp_settle(struct sv_qp *qp);
+/* The same for ibv_modify_qp: waits, and returns when the queues are flushed. `modify` is held. */
+void sv_qp_settle_now_locked(struct sv_qp *qp);
+void sv_sq_peer_gone(struct sv_qp *qp);			   /* engine: the peer's process died */
+void sv_sq_retry_at_locked(struct sv_qp *qp, uint64_t at); /* the engine continues the queue then */
+void sv_sq_unreachable(struct sv_qp *qp); /* engine: the link to the peer's process failed */
+
+#endif

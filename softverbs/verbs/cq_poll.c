@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Poll of a CQ: merges the completions of its QPs. */
+#include <errno.h>
+#include <sched.h>
+#include "softverbs/object/far.h"
+#include "softverbs/rc/bounce.h"
+#include "softverbs/rc/rc.h"
+#include "util/cancel.h"
+
+static int sends_poll_locked(struct sv_qp *qp, uint32_t ready, int count, struct ibv_wc *wc)
+{
+	uint32_t polled = atomic_load_explicit(&qp->sq_polled, memory_order_relaxed);
+	int n = 0;
+
+	while (polled != ready && n < count) {
+		const struct sv_done *done = &qp->sq.done[polled++ & qp->sq.mask];
+		struct ibv_wc *out = &wc[n];
+
+		if (!done->emit)
+			continue;
+		n++;
+		out->wr_id = done->wr_id;
+		out->status = done->status;
+		out->opcode = done->opcode;
+		out->vendor_err = 0;
+		out->byte_len = done->byte_len;
+		out->imm_data = 0;
+		out->qp_num = qp->ibv.qp_num;
+		out->src_qp = 0;
+		out->wc_flags = 0;
+		out->pkey_index = 0;
+		out->slid = 0;
+		out->sl = 0;
+		out->dlid_path_bits = 0;
+	}
+	/* release: an entry is read before it is written again */
+	atomic_store_explicit(&qp->sq_polled, polled, memory_order_release);
+	return n;
+}
+
+static inline int member_poll_locked(const struct cq_member *member, int count, struct ibv_wc *wc)
+{
+	struct sv_qp *qp = member->qp;
+	int n = 0;
+
+	if (member->roles & CQ_SENDS) {
+		/* acquire: pairs with sv_sq_complete_locked */
+		uint32_t ready = atomic_load_explicit(&qp->sq_ready, memory_order_acquire);
+
+		if (ready != atomic_load_explicit(&qp->sq_polled, memory_order_relaxed))
+			n = sends_poll_locked(qp, ready, count, wc);
+	}
+	if (member->roles & CQ_RECVS && n < count)
+		n += sv_rx_poll_locked(qp, count - n, wc + n);
+	return n;
+}
+
+/* ---- more QPs than each poll checks ---- */
+
+static bool member_has_locked(const struct cq_member *member)
+{
+	const struct sv_qp *qp = member->qp;
+
+	if (member->roles & CQ_SENDS &&
+	    atomic_load_explicit(&qp->sq_ready, memory_order_acquire) !=
+		    atomic_load_explicit(&qp->sq_polled, memory_order_relaxed))
+		return true;
+	return member->roles & CQ_RECVS && sv_rx_has_locked(qp);
+}
+
+static void many_mark(struct cq_many *many, uint32_t index)
+{
+	/* release: the completions were published before */
+	atomic_fetch_or_explicit(&many->ready->word[index / 64], 1ull << index % 64,
+				 memory_order_release);
+	atomic_fetch_or_explicit(&many->ready->summary, 1ull << index / 64, memory_order_release);
+}
+
+/* Removes one QP from the hot set; senders must mark it from now on. */
+static void many_evict_locked(struct sv_cq *cq, struct cq_member *place)
+{
+	uint32_t index = place->qp->index;
+
+	cq->many.is_hot[index / 64] &= ~(1ull << index % 64);
+	atomic_fetch_and_explicit(&cq->many.ready->word[index / 64], ~(1ull << index % 64),
+				  memory_order_relaxed);
+	fence_full(); /* pairs with a sender, which publishes and then checks the mark */
+	if (member_has_locked(place))
+		many_mark(&cq->many, index);
+}
+
+static void many_promote_locked(struct sv_cq *cq, const struct cq_member *member)
+{
+	uint32_t index = member->qp->index;
+	struct cq_member *place;
+
+	if (cq->count < CQ_HOT) {
+		place = &cq->hot[cq->count++];
+	} else {
+		place = &cq->hot[cq->many.victim++ % CQ_HOT];
+		many_evict_locked(cq, place);
+	}
+	*place = *member;
+	cq->many.is_hot[index / 64] |= 1ull << index % 64;
+}
+
+/* Polls the marked QPs; those with completions beyond the room in `wc` stay marked. */
+static int many_poll_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+{
+	struct cq_many *many = &cq->many;
+	/* acquire: pairs with the senders' marks */
+	uint64_t summary = atomic_exchange_explicit(&many->ready->summary, 0, memory_order_acquire);
+	int n = 0;
+
+	for (; summary; summary &= summary - 1) {
+		unsigned w = (unsigned)__builtin_ctzll(summary);
+		uint64_t marks = atomic_load_explicit(&many->ready->word[w], memory_order_acquire) &
+				 ~many->is_hot[w];
+
+		for (; marks && n < count; marks &= marks - 1) {
+			const struct cq_member *member =
+				&many->members[w * 64 + (unsigned)__builtin_ctzll(marks)];
+
+			if (!member->qp) {
+				atomic_fetch_and_explicit(&many->ready->word[w], ~(marks & -marks),
+							  memory_order_relaxed);
+				continue;
+			}
+			many_promote_locked(cq, member);
+			n += member_poll_locked(member, count - n, wc + n);
+		}
+		if (marks)
+			atomic_fetch_or_explicit(&many->ready->summary, 1ull << w,
+						 memory_order_relaxed);
+	}
+	return n;
+}
+
+/* ---- poll ---- */
+
+/* Executes sends that wait, in the polling thread, before the engine does. If the poller becomes the executor
+ * of a QP, returns that QP: a long copy is made without the lock of the CQ. */
+static struct sv_qp *progress_locked(struct sv_cq *cq)
+{
+	struct sv_qp *claimed = NULL;
+
+	for (uint32_t i = 0; i < cq->count; i++) {
+		struct sv_qp *qp = cq->hot[i].qp;
+
+		if (!(cq->hot[i].roles & CQ_SENDS) || !lock_try(&qp->sq.lock))
+			continue;
+		if (qp->sq.waiting && !qp->sq.executing) {
+			sv_sq_run_locked(qp, 0);
+			sv_sq_notify_locked(qp);
+			if (!claimed && sv_sq_claim_locked(qp))
+				claimed = qp;
+		}
+		lock_release(&qp->sq.lock);
+	}
+	return claimed;
+}
+
+/* Executes the sends of `qp` without the lock of the CQ. The QP cannot be destroyed while the poller is its
+ * executor. */
+static void copy_unlocked(struct sv_cq *cq, struct sv_qp *qp)
+{
+	int cancel = cancel_off();
+
+	lock_release(&cq->lock);
+	sv_sq_run_claimed(qp);
+	lock_acquire(&cq->lock);
+	cancel_restore(cancel);
+}
+
+/* Makes copies for peers, in the polling thread. */
+static void serve_locked(struct sv_cq *cq)
+{
+	for (uint32_t i = 0; i < cq->count; i++)
+		if (cq->hot[i].roles & CQ_RECVS)
+			sv_serve_some(cq->hot[i].qp);
+}
+
+/* Reads what peers on other hosts sent. If nothing is there, or another thread reads, that may be the engine: it must
+ * not be kept from running. */
+static void far_unlocked(struct sv_cq *cq)
+{
+	lock_release(&cq->lock);
+	if (!sv_far_progress())
+		sched_yield();
+	lock_acquire(&cq->lock);
+}
+
+/* Not inlined: the fast path would save registers for it. */
+static __attribute__((noinline)) void poll_work_locked(struct sv_cq *cq)
+{
+	struct sv_qp *claimed;
+
+	serve_locked(cq);
+	claimed = progress_locked(cq);
+	if (claimed)
+		copy_unlocked(cq, claimed);
+	else if (atomic_load_explicit(&cq->far, memory_order_relaxed))
+		far_unlocked(cq);
+}
+
+static void count_taken_locked(struct sv_cq *cq, int count, const struct ibv_wc *wc)
+{
+	uint32_t recvs = 0;
+
+	for (int i = 0; i < count; i++)
+		recvs += wc[i].opcode >= IBV_WC_RECV;
+	atomic_fetch_add_explicit(&cq->by_owner->taken, recvs, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&cq->by_owner->sends, (uint32_t)count - recvs,
+				  memory_order_relaxed);
+}
+
+static int merge_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+{
+	uint32_t turn = cq->turn,
+		 mode = atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed);
+	int n = 0;
+
+	for (uint32_t i = 0; i < cq->count && n < count; i++) {
+		const struct cq_member *member = &cq->hot[turn];
+
+		if (++turn >= cq->count)
+			turn = 0;
+		n += member_poll_locked(member, count - n, wc + n);
+	}
+	cq->turn = turn;
+	if (unlikely(mode) && cq->many.ready && n < count &&
+	    atomic_load_explicit(&cq->many.ready->summary, memory_order_relaxed))
+		n += many_poll_locked(cq, count - n, wc + n);
+	if (unlikely(mode & CQ_TIGHT) && n)
+		count_taken_locked(cq, n, wc);
+	return n;
+}
+
+/* An overrun CQ returns the completions it had room for, and then fails. */
+static int merge_broken_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+{
+	int n;
+
+	if (!cq->left)
+		return -EIO;
+	n = merge_locked(cq, (uint32_t)count < cq->left ? count : (int)cq->left, wc);
+	cq->left -= (uint32_t)n;
+	return n;
+}
+
+int sv_cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
+{
+	struct sv_cq *cq = cq_of(ibv);
+	int n;
+
+	if (unlikely(!*cq->alive))
+		return -ENODEV;
+	lock_acquire(&cq->lock);
+	if (likely(!cq->broken))
+		n = merge_locked(cq, count, wc);
+	else
+		n = merge_broken_locked(cq, count, wc);
+	if (unlikely(!n && (atomic_load_explicit(&cq->waiting, memory_order_relaxed) |
+			    atomic_load_explicit(&cq->served, memory_order_relaxed)))) {
+		poll_work_locked(cq);
+		if (!cq->broken)
+			n = merge_locked(cq, count, wc);
+	}
+	lock_release(&cq->lock);
+	return n;
+}
+
+static uint64_t member_count_locked(const struct cq_member *member)
+{
+	const struct sv_qp *qp = member->qp;
+	uint64_t count = 0;
+
+	if (!qp)
+		return 0;
+	if (member->roles & CQ_SENDS) {
+		uint32_t ready = atomic_load_explicit(&qp->sq_ready, memory_order_acquire);
+
+		for (uint32_t i = atomic_load_explicit(&qp->sq_polled, memory_order_relaxed);
+		     i != ready; i++)
+			count += qp->sq.done[i & qp->sq.mask].emit;
+	}
+	if (member->roles & CQ_RECVS)
+		count += sv_rx_count_locked(qp);
+	return count;
+}
+
+uint64_t sv_cq_count_locked(struct sv_cq *cq)
+{
+	uint64_t count = 0;
+
+	if (!cq->many.ready) {
+		for (uint32_t i = 0; i < cq->count; i++)
+			count += member_count_locked(&cq->hot[i]);
+		return count;
+	}
+	for (uint32_t i = 0; i < SV_QPS; i++)
+		count += member_count_locked(&cq->many.members[i]);
+	return count;
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# Open MPI with two ranks on the software device, over UCX and over libfabric.
+. test/blackbox/lib-verbs.sh
+for program in mpirun mpicc; do
+	command -v $program >"$tmp/where" || skip "no $program here (Debian: openmpi-bin, libopenmpi-dev)"
+done
+. test/blackbox/lib-uverbs.sh
+[ -n "$other" ] || skip 'UCX takes no loopback address, and there is no other here'
+
+mpicc -O1 -o "$tmp/ring" test/blackbox/ring.c >"$tmp/cc" 2>&1 || fail 'mpicc'
+cd "$tmp" || fail 'no folder'
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm_rsh_agent=false OMPI_MCA_btl=self
+export UCX_NET_DEVICES=soft0:1 UCX_TLS=ib,self
+# ring PLUGIN OPTION...
+ring() {
+	timeout -k 2 "$longest" "$sv" mpirun --oversubscribe -np 2 --mca pml "$@" ./ring >client 2>&1 &&
+		says client '^2 ranks, 21 rounds, 0 bad bytes' || fail "two ranks with $*"
+}
+ring ucx
+ring cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm'
+within 3 nothing_left || fail 'names of the software device are left'
+echo "mpi: $(mpirun --version | head -n 1), over UCX and libfabric"

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+# The flags of compiler and linker: warnings, hardening, sanitizers, coverage, the checks of locks.
+
+CFLAGS ?= -O2 -g
+# Hardening finds an overrun of a buffer before it does harm. The files of `unguarded` have no buffer, or one whose bound is
+# checked before it is filled, and the guard would cost a call five instructions. The flag that removes it comes last,
+# because CFLAGS of a distribution ask for the guard, too.
+hardened  := $(if $(SAN)$(COV),,-fstack-protector-strong $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))$(findstring -O0,$(CFLAGS)),,\
+             -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+unguarded := dat/common/api_ext.c dat/common/ia_handle.c dapl/udapl/ext.c dapl/udapl/ep_post.c dapl/udapl/evd_arm.c dapl/openib/cq.c \
+             dat/one/event.c dat/one/post.c
+guard     :=
+warn   := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wpointer-arith -Wwrite-strings -Wvla
+# Straight code is not vectorised: two stores are cheaper than building a vector from two registers.
+cflags := -std=gnu11 -fPIC -fvisibility=hidden -fno-tree-slp-vectorize -pthread $(warn) $(if $(WERROR),-Werror) \
+          $(hardened) \
+          $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
+          $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=undefined)
+# gcc defines these under a sanitizer by itself, clang does not.
+under_san := $(if $(findstring clang,$(CC)),$(if $(findstring thread,$(SAN)),-D__SANITIZE_THREAD__) \
+             $(if $(findstring address,$(SAN)),-D__SANITIZE_ADDRESS__))
+# The order of locks is checked (util/lock_check.h) for debugging and under the thread sanitizer.
+checked  := $(if $(DEBUG)$(findstring thread,$(SAN)),1)
+cppflags := -D_GNU_SOURCE $(if $(checked),-DLOCK_CHECK) -DSYSCONFDIR='"$(SYSCONFDIR)"' -I. -I$(B)/gen -Idat/include $(under_san)
+# As with gcc, programs and libraries share one runtime of the address sanitizer, which other makers' programs can preload.
+shared_asan := $(if $(findstring address,$(SAN)),$(if $(findstring clang,$(CC)),-shared-libasan \
+	-Wl$(comma)-rpath$(comma)$(dir $(shell $(CC) -print-file-name=libclang_rt.asan-$(firstword $(subst -, ,$(ARCH))).so))))
+ldflags := -pthread $(if $(COV),--coverage) $(if $(SAN),-fsanitize=$(SAN) $(shared_asan),-Wl$(comma)-z$(comma)defs) \
+           -Wl,-z,relro -Wl,-z,now -Wl,--as-needed
