@@ -102,7 +102,7 @@ static void reader_returns(struct ib_device *device)
 }
 
 /* Blocks signals while it holds `upcalling`, so that no signal handler delays the event thread, which waits for it. */
-bool ib_cm_read(struct ib_device *device)
+static bool channel_read(struct ib_device *device)
 {
 	sigset_t all, old;
 	bool reads;
@@ -119,6 +119,17 @@ bool ib_cm_read(struct ib_device *device)
 	return reads;
 }
 
+/* Another reader reads all that is there, but an event that comes while it leaves is for the next one. */
+bool ib_cm_read(struct ib_device *device)
+{
+	if (channel_read(device))
+		return true;
+	if (!upcalls_in_reader(device))
+		return false;
+	sched_yield();
+	return true;
+}
+
 /* An event wakes the event thread, too, which may have lost its processor to this thread before it has read the event. */
 bool ib_cm_poll(struct ib_device *device)
 {
@@ -126,7 +137,7 @@ bool ib_cm_poll(struct ib_device *device)
 
 	if (poll(&fd, 1, 0) <= 0)
 		return false;
-	if (ib_cm_read(device))
+	if (channel_read(device))
 		return true;
 	sched_yield();
 	return false;

@@ -203,8 +203,9 @@ bool ib_in_upcall(const struct ib_device *device); /* true in the thread that ma
 int ib_cm_acquire(struct ib_device *device);
 void ib_cm_release(struct ib_device *device); /* the event thread reads again */
 /*
- * Reads pending CM events and makes their upcalls; the caller holds no lock. Returns false, without blocking, if
- * another thread is making upcalls, or if the caller is in an upcall.
+ * Reads pending CM events and makes their upcalls, unless another reader is doing so; the caller holds no lock.
+ * Returns false, without blocking, if the event thread is making upcalls, which may take any time, or if the caller is
+ * in an upcall.
  */
 bool ib_cm_read(struct ib_device *device);
 /*

@@ -40,6 +40,7 @@ struct ib_device {
 
 	pthread_t thread;
 	pthread_mutex_t upcalling; /* held while making upcalls; outermost lock */
+	atomic_bool upcalls_turned; /* the event thread holds it, not a reader */
 	int epoll;
 	struct wakefd wake;
 	atomic_bool stopping;
@@ -164,6 +165,7 @@ bool reader_has_channel(struct ib_device *device);
 void upcalls_turn(struct ib_device *device);
 bool upcalls_try(struct ib_device *device); /* false: another thread has it, or in an upcall */
 void upcalls_over(struct ib_device *device);
+bool upcalls_in_reader(const struct ib_device *device); /* a thread that failed to get it asks */
 /* Makes `object` the current one; false if it is dead, and no upcall may be made. */
 bool upcall_begin(struct ib_device *device, const void *object, const bool *dead);
 void upcall_end(struct ib_device *device);

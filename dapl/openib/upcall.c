@@ -13,6 +13,8 @@ static _Thread_local const struct ib_device
 void upcalls_turn(struct ib_device *device)
 {
 	pthread_mutex_lock(&device->upcalling);
+	/* relaxed, here and below: a thread that sees the former value asks again, or leaves the events to this one */
+	atomic_store_explicit(&device->upcalls_turned, true, memory_order_relaxed);
 	upcalls_of = device;
 }
 
@@ -28,7 +30,15 @@ bool upcalls_try(struct ib_device *device)
 void upcalls_over(struct ib_device *device)
 {
 	upcalls_of = NULL;
+	atomic_store_explicit(&device->upcalls_turned, false, memory_order_relaxed);
 	pthread_mutex_unlock(&device->upcalling);
+}
+
+/* A reader's upcalls run no agent of a consumer, so they end soon. */
+bool upcalls_in_reader(const struct ib_device *device)
+{
+	return !upcalls_of &&
+	       !atomic_load_explicit(&device->upcalls_turned, memory_order_relaxed);
 }
 
 bool ib_in_upcall(const struct ib_device *device)
