@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Tests that take minutes: randomised kills, many wake-ups and cancellations, mutated peers. `make check-long` runs
-# each suite of the list for LONG_SECONDS (60), on seeds that it prints; SEED=n repeats a run. `make check` runs the
-# same suites for a second or two.
+# What takes too long for each change. `make check-storms` runs tests that are random or race for LONG_SECONDS (60)
+# each, on seeds that it prints; SEED=n repeats a run, and `make check` runs the same suites for some seconds. `make
+# check-long` runs every test in every configuration, and ends with a table; FROM='name of a step' begins there.
 
 LONG_SECONDS ?= 60
-long := test_edge_storm test_srq_kills test_softverbs_put test_cancel_storm
-long_blackbox := test/blackbox/scm-mixing.sh test/blackbox/ucm-mixing.sh test/blackbox/fabric-fault.sh
+storms := test_edge_storm test_srq_kills test_softverbs_put test_cancel_storm test_ev_race test_ev_streams
+storms_blackbox := test/blackbox/scm-mixing.sh test/blackbox/ucm-mixing.sh test/blackbox/fabric-fault.sh
 
-.PHONY: check-long
-check-long: tests
-	$(Q)LONG_SECONDS=$(LONG_SECONDS) LIMIT=3600 $(test_env) JOBS=1 test/run $(addprefix $(B)/test/,$(long)) $(long_blackbox)
+.PHONY: check-storms check-long
+check-storms: tests
+	$(Q)LONG_SECONDS=$(LONG_SECONDS) LIMIT=3600 $(test_env) JOBS=1 test/run $(addprefix $(B)/test/,$(storms)) $(storms_blackbox)
+check-long:
+	$(Q)B='$(B)' FROM='$(FROM)' test/long

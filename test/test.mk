@@ -1,39 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # The tests and how to run them: suites, rules of the tree, coverage.
 
-# A suite is a program: those of the registry contain its objects and a provider of their own, the others the objects
-# of the stack, linked as needed.
-unit_all  := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
-unit_dat  := $(filter test_conf% test_registry% test_ia_handle% test_strerror% test_dispatch% test_loader%,$(unit_all))
-unit_soft := $(filter test_softverbs%,$(unit_all))
-unit_scm  := $(filter test_scm%,$(unit_all))
-unit_ucm  := $(filter test_ucm%,$(unit_all))
-unit_lock := test_lock_check
-unit_dapl := $(filter-out $(unit_dat) $(unit_soft) $(unit_scm) $(unit_ucm) $(unit_lock),$(unit_all))
-conform   := $(patsubst test/conform/%.c,%,$(wildcard test/conform/conform_*.c))
-blackbox  := $(filter-out test/blackbox/lib%,$(sort $(wildcard test/blackbox/*.sh test/install/*.sh)))
-# The tests of the drop-in again, in each way to copy, as an ordinary user or inside `unshare -Urn`; under a sanitizer
-# and with the second compiler, only in the way that is entirely this device's own code.
-verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-many killed killed-busy strace perftest \
-	perftest-sizes perftest-vendor ofed others)
-verbs_ways := $(if $(SAN)$(findstring clang,$(CC)),,pvm-user memfd-unshare) bounce-user
-blackbox  := $(filter-out %-sizes.sh,$(blackbox)) $(foreach way,$(verbs_ways),$(addsuffix @$(way),$(verbs_rows)))
-# Suites of DAT 2.0, compiled once more with the headers of DAT 1.2 and for libdat.so.1: test/one is used in the place
-# of dat2.
-one_again := $(addprefix test_,cno_traffic connect consumer_cm consumer_data consumer_life consumer_registry cr data disconnect \
-	dup_connect psp psp_provider reset rmr_bind rsp srq_rules srq_rules_attr srq_traffic)
-one_own   := $(patsubst test/one/%.c,%,$(wildcard test/one/test_*.c))
-one_programs := $(addprefix $(B)/test/one/,dtest dapltest srq_dat12)
-one_suites := $(addprefix $(B)/test/one/,$(one_again) $(one_own))
-fuzz      := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
-fuzz_scm  := $(filter fuzz_scm%,$(fuzz))
-fuzz_ucm  := $(filter fuzz_ucm%,$(fuzz))
-fuzz_soft := $(filter-out $(fuzz_scm) $(fuzz_ucm),$(fuzz))
-suites    := $(addprefix $(B)/test/,$(unit_all) $(conform) $(fuzz)) $(one_suites)
+include test/rows.mk
+
 unit_util := $(call objs,$(filter-out test/unit/test_%.c test/unit/fake_provider%.c,$(wildcard test/unit/*.c)))
 conf_util := $(call objs,$(filter-out test/conform/conform_%.c,$(wildcard test/conform/*.c))) $(call objs,test/unit/unit.c)
 
-.PHONY: check check-unit check-style check-lto check-layers check-locks check-exports check-headers check-man check-rules check-blackbox check-verbs \
+.PHONY: check check-unit check-hostile check-threads check-style check-lto check-layers check-locks check-exports check-headers check-man check-rules check-blackbox check-verbs \
         check-fresh check-table fuzz run-fuzz tests
 
 tests: all $(bench) $(exact) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
@@ -209,6 +182,11 @@ test_env = JOBS='$(JOBS)' DAT_OVERRIDE="$(build)/dat.conf" BUILD="$(build)" FAKE
 
 check-unit: tests
 	$(Q)$(test_env) test/run $(suites)
+# For the sanitizers, what they can find something in: test/rows.mk.
+check-hostile: all $(B)/test/fake_provider.so $(B)/test/old_provider.so $(B)/test/verbs-fault.so $(suites)
+	$(Q)$(test_env) test/run $(hostile)
+check-threads: all $(B)/test/fake_provider.so $(B)/test/old_provider.so $(threads)
+	$(Q)$(test_env) test/run $(threads)
 check-blackbox: tests
 	$(Q)$(test_env) test/run $(blackbox)
 check-layers:
@@ -243,15 +221,16 @@ check-lto:
 check-lto-suites: all $(addprefix $(B)/test/,$(lto_suites))
 	$(Q)$(test_env) test/run $(addprefix $(B)/test/,$(lto_suites)) test/blackbox/verbs-symbols.sh
 check-fresh:
-	$(Q)test/fresh/run
+	$(Q)SHORT='$(SHORT)' test/fresh/run
 # All rows in all ways for all users; with FULL=1 each in as many rounds as a measurement needs.
 check-verbs: tests
 	$(Q)$(test_env) JOBS=1 LIMIT=1200 test/run test/blackbox/verbs-symbols.sh test/blackbox/verbs-perftest-speed.sh \
 		$(foreach role,user unshare,$(foreach way,pvm memfd bounce,$(addsuffix @$(way)-$(role),$(verbs_rows))))
 # The goals of the counts are for gcc's code. They come first because they take long and do not depend on the load.
+# SHORT=1 runs every suite, and one row of each kind.
 check: tests check-layers check-locks check-headers check-man check-rules check-style $(if $(SAN),,check-exports)
-	$(Q)$(test_env) test/run $(if $(findstring clang,$(CC)),,$(firstword $(exact))) $(suites) $(blackbox)
-	$(Q)test/table -s $(B)
+	$(Q)$(test_env) test/run $(if $(SHORT)$(findstring clang,$(CC)),,$(firstword $(exact))) $(suites) $(if $(SHORT),$(rows_short),$(blackbox))
+	$(Q)$(if $(SHORT),:,test/table -s $(B))
 
 # The lines and branches of the registry and the provider that the tests reach; fails below 85 % of the branches. The
 # device's own tests reach neither.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # dtestx between two processes: immediate data and atomics over one and over several endpoints, counters, the named
-# attributes. The packaged program sleeps for seconds in each run, so each test runs only once with it.
+# attributes. The packaged program sleeps for seconds in each run, so each test runs only once with it, and takes 20 s.
 . test/blackbox/lib.sh
 ours=$BUILD/bin/dtestx
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # The network between two hosts fails while programs use it. A gap is waited out; a host that vanishes is given up after
 # SOFTVERBS_FABRIC_TIMEOUT; a stopped process goes on where it was; strangers on the port disturb no traffic; a
-# killed process is reported at once, at whatever instant: 10 kills, or 500 with LONG_SECONDS (make check-long).
+# killed process is reported at once, at whatever instant: 10 kills, or 500 with LONG_SECONDS (make check-storms).
 . test/blackbox/lib-fabric.sh
 needs rping
 kills=10

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Sourced by the tests of one of OFED's connection managers: its $library, ours and OFED's packaged one, each as
 # server and as client, over the drop-in of the software device or a kernel's device (VERBS_DEVICE), with OFED's
-# registry and $programs. With LONG_SECONDS (make check-long) there are more connections and all kinds of transfer.
+# registry and $programs. The packaged programs sleep for seconds in each run, so that a test takes 20 s. With LONG_SECONDS
+# (make check-storms) there are more connections and all kinds of transfer.
 . test/blackbox/lib-verbs.sh
 needs $programs
 

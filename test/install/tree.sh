@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Trees in unusual places: a path with blanks, a tree that was moved, a source that cannot be written, two demos at
-# once.
+# once. It takes half a minute, because it links everything for each place.
 set -u
 : "${BUILD:?the build folder}"
 case ${SAN:-} in ?*) echo 'skipped: once is enough'; exit 77 ;; esac

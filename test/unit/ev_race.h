@@ -16,10 +16,12 @@
 #include <unistd.h>
 #include <dat2/dat_event_extensions.h>
 #include "test/unit/ep_util.h"
+#include "test/unit/storm.h"
 #include "util/clock.h"
 
 #define RACE_PATIENCE 60000 /* in ms; a longer sleep is a lost wake-up */
 #define RACE_PAUSE    300
+#define RACE_SECONDS  6u
 
 #if defined(__SANITIZE_THREAD__)
 #define RACE_ROUNDS 100000u
@@ -137,14 +139,15 @@ static inline unsigned race_consume(struct race *race, uint64_t deadline)
 }
 
 /*
- * Runs `rounds` rounds, fewer if they do not fit into `seconds`. EV_ROUNDS in the environment sets
- * the number of rounds and removes the time limit.
+ * Runs `rounds` rounds, fewer if they do not fit into RACE_SECONDS, or LONG_SECONDS of the
+ * environment. EV_ROUNDS sets the number of rounds and removes the time limit.
  */
-static inline void race_run(struct race *race, const char *what, unsigned rounds, unsigned seconds)
+static inline void race_run(struct race *race, const char *what, unsigned rounds)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	const char *text = getenv("EV_ROUNDS");
-	uint64_t deadline = clock_now() + seconds * NSEC_PER_SEC;
+	uint64_t deadline =
+		clock_now() + storm_number("LONG_SECONDS", RACE_SECONDS) * NSEC_PER_SEC;
 	pthread_t thread;
 	unsigned round;
 

@@ -54,7 +54,7 @@ static void run(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE evd, const char *what, unsign
 		race.arm = arm_cno;
 	MUST(rig_recv(&rig, 0));
 	atomic_init(&posted, fake.last.wr_id);
-	race_run(&race, what, rounds, 20);
+	race_run(&race, what, rounds);
 }
 
 static void open_merged(DAT_CNO_HANDLE cno)
