@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Which test programs run where: all suites and rows, and the parts of them for configurations that can find less. The
-# table in CONTRIBUTING.md says what is for whom.
+# table in CONTRIBUTING.md says what runs where.
 
 # A suite is a program: those of the registry contain its objects and a provider of their own, the others the objects
 # of the stack, linked as needed.

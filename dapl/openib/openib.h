@@ -39,7 +39,7 @@ struct ib_device {
 	bool gone; /* removed, and reported to the owners; event thread only */
 
 	pthread_t thread;
-	pthread_mutex_t upcalling; /* held while making upcalls; outermost lock */
+	pthread_mutex_t upcalling;  /* held while making upcalls; outermost lock */
 	atomic_bool upcalls_turned; /* the event thread holds it, not a reader */
 	int epoll;
 	struct wakefd wake;

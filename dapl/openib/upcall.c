@@ -37,8 +37,7 @@ void upcalls_over(struct ib_device *device)
 /* A reader's upcalls run no agent of a consumer, so they end soon. */
 bool upcalls_in_reader(const struct ib_device *device)
 {
-	return !upcalls_of &&
-	       !atomic_load_explicit(&device->upcalls_turned, memory_order_relaxed);
+	return !upcalls_of && !atomic_load_explicit(&device->upcalls_turned, memory_order_relaxed);
 }
 
 bool ib_in_upcall(const struct ib_device *device)

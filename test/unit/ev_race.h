@@ -146,8 +146,7 @@ static inline void race_run(struct race *race, const char *what, unsigned rounds
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	const char *text = getenv("EV_ROUNDS");
-	uint64_t deadline =
-		clock_now() + storm_number("LONG_SECONDS", RACE_SECONDS) * NSEC_PER_SEC;
+	uint64_t deadline = clock_now() + storm_number("LONG_SECONDS", RACE_SECONDS) * NSEC_PER_SEC;
 	pthread_t thread;
 	unsigned round;
 
