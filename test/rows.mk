@@ -33,10 +33,10 @@ suites    := $(addprefix $(B)/test/,$(unit_all) $(conform) $(fuzz)) $(one_suites
 verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-many killed killed-busy strace perftest \
 	perftest-sizes perftest-vendor ofed others)
 verbs_ways := $(if $(SAN)$(findstring clang,$(CC)),,pvm-user memfd-unshare) bounce-user
-verbs_some := $(addprefix test/blackbox/verbs-perftest,.sh@memfd-unshare -sizes.sh@pvm-user -sizes.sh@bounce-user -vendor.sh@bounce-user)
+verbs_some := $(addprefix test/blackbox/verbs-perftest,-sizes.sh@pvm-user -sizes.sh@memfd-unshare .sh@bounce-user)
 verbs_each := $(if $(LONG),$(verbs_rows),$(filter-out %-perftest.sh %-sizes.sh %-vendor.sh,$(verbs_rows)))
-# Of the providers of libfabric, one carries RC and another UD; with LONG=1 both carry both.
-rows_long := test/blackbox/fabric-data-tcp.sh
+# Rows that take long, with LONG=1 only: a build with musl; RC over libfabric, whose providers carry UD in any case.
+rows_long := $(addprefix test/,install/musl.sh blackbox/fabric-data-tcp.sh blackbox/fabric-data-net.sh)
 blackbox  := $(filter-out test/blackbox/lib% %-sizes.sh $(if $(LONG),,$(rows_long)),$(sort $(wildcard test/blackbox/*.sh test/install/*.sh))) \
 	$(foreach way,$(verbs_ways),$(addsuffix @$(way),$(verbs_each))) $(if $(LONG),,$(filter $(addprefix %@,$(verbs_ways)),$(verbs_some)))
 

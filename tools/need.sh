@@ -7,7 +7,7 @@ program_packages='ucx-utils libfabric-bin fio tgt libiscsi-bin openmpi-bin libop
 bench_packages='python3 ucx-utils libfabric-bin'
 vm_packages='qemu-system-x86 kmod ibverbs-providers iproute2'
 # What .ci/run needs besides.
-ci_packages="clang libclang-rt-14-dev man-db valgrind debootstrap debhelper lintian fakeroot rpm rpmlint
+ci_packages="clang libclang-rt-14-dev man-db valgrind debootstrap debhelper lintian fakeroot
 	ibverbs-utils rdmacm-utils perftest python3-pyverbs rdma-core qperf strace mandoc chromium musl-tools relacy-dev
 	$bench_packages $program_packages $vm_packages"
 check_packages='g++ git libfabric-dev nettle-dev clang-format-14 libcunit1-dev libevent-dev dapl2-utils iproute2 python3'
