@@ -47,7 +47,9 @@ int conn_bring_up(struct ib_conn *conn, bool passive)
 		attr.qp_state = states[i];
 		if (rdma_init_qp_attr(conn->id, &attr, &mask)) {
 			error = errno;
-			ib_error(error, "rdma_init_qp_attr", "connection");
+			/* EINVAL of an accept: the requester may have given up, see ib_conn_accept */
+			if (!passive || error != EINVAL)
+				ib_error(error, "rdma_init_qp_attr", "connection");
 			return error;
 		}
 		/* The accepted depth: the passive side's CM still supplies the requested one. */
@@ -211,8 +213,12 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
 {
 	conn->step = CONN_ENDED;
-	if (rdma_reject(conn->id, data, (uint8_t)size))
+	if (!rdma_reject(conn->id, data, (uint8_t)size))
+		return DAT_SUCCESS;
+	/* EINVAL: the requester has given up, and there is nothing left to reject. */
+	if (errno != EINVAL)
 		return ib_error(errno, "rdma_reject", "connection request");
+	log_at(LOG_NOTE, "connection request: the peer gave up before it was rejected");
 	return DAT_SUCCESS;
 }
 

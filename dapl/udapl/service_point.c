@@ -152,6 +152,22 @@ static void service_point_drop(struct dapl_cr *cr)
 		ep_destroy(made);
 }
 
+/* Requesters may send as many as they like. */
+static void refusal_log(struct dapl_sp *sp)
+{
+	unsigned omitted;
+	bool admits = log_limit_admits(&sp->refusals, &omitted);
+
+	if (omitted)
+		log_at(LOG_WARN, "service point %p: %u more lines like the next were left out",
+		       (void *)sp, omitted);
+	if (admits)
+		log_at(LOG_WARN,
+		       "service point %p: no room for a request in evd %p, or no endpoint for "
+		       "it; it is refused",
+		       (void *)sp, (void *)sp->evd);
+}
+
 void sp_request_upcall(void *listener_owner, struct ib_conn *conn, const struct ib_request *request)
 {
 	struct dapl_sp *sp = listener_owner;
@@ -176,9 +192,6 @@ void sp_request_upcall(void *listener_owner, struct ib_conn *conn, const struct 
 		sp->taken = sp->kind == OBJ_RSP;
 		return;
 	}
-	log_at(LOG_WARN,
-	       "service point %p: no room for a request in evd %p, or no endpoint for "
-	       "it; it is refused",
-	       (void *)sp, (void *)sp->evd);
+	refusal_log(sp);
 	service_point_drop(cr);
 }

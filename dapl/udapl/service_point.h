@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include "dapl/udapl/ep.h"
+#include "util/log_limit.h"
 
 /*
  * A listener whose requests become events. The three kinds differ in their port and in the EP that
@@ -23,6 +24,7 @@ struct dapl_sp {
 	 * the RSP
 	 */
 	bool taken;
+	struct log_limit refusals;	 /* lines about requests without room; upcalls only */
 	DAT_COMM comm;			 /* of a CSP */
 	struct sockaddr_storage address; /* of a CSP: the address that it listens on */
 };

@@ -3,33 +3,30 @@
 #include <pthread.h>
 #include "util/cancel.h"
 #include "softverbs/base/log_from.h"
-#include "util/clock.h"
+#include "util/log_limit.h"
 
-#define LINES	8u /* limit per source and period */
-#define PERIOD	(10 * NSEC_PER_SEC)
 #define SOURCES 32u /* sources in the table; the oldest entry is replaced */
 
 static struct {
-	uint64_t source, since;
-	unsigned lines;
+	uint64_t source;
+	struct log_limit limit;
 } table[SOURCES]; /* guarded by `lock` */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* innermost */
 
 /* Returns the entry of the source, or else the oldest, to be replaced. */
-static unsigned entry_find_locked(uint64_t source, uint64_t now)
+static unsigned entry_find_locked(uint64_t source)
 {
 	unsigned oldest = 0, i;
 
 	for (i = 0; i < SOURCES; i++) {
-		if (table[i].since && table[i].source == source)
+		if (table[i].limit.since && table[i].source == source)
 			return i;
-		if (table[i].since < table[oldest].since)
+		if (table[i].limit.since < table[oldest].limit.since)
 			oldest = i;
 	}
 	table[oldest].source = source;
-	table[oldest].since = now;
-	table[oldest].lines = 0;
+	table[oldest].limit = (struct log_limit){ 0 };
 	return oldest;
 }
 
@@ -41,19 +38,12 @@ static void omitted_write(uint64_t source, unsigned count)
 
 bool sv_log_admits(uint64_t source)
 {
-	uint64_t now = clock_now();
-	unsigned omitted = 0, at;
+	unsigned omitted;
 	int cancel = cancel_off();
 	bool admits;
 
 	pthread_mutex_lock(&lock);
-	at = entry_find_locked(source, now);
-	if (now - table[at].since >= PERIOD) {
-		omitted = table[at].lines > LINES ? table[at].lines - LINES : 0;
-		table[at].since = now;
-		table[at].lines = 0;
-	}
-	admits = ++table[at].lines <= LINES;
+	admits = log_limit_admits(&table[entry_find_locked(source)].limit, &omitted);
 	pthread_mutex_unlock(&lock);
 	cancel_restore(cancel);
 	if (omitted)
