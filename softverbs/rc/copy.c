@@ -8,7 +8,6 @@
 #include "util/log.h"
 
 #define PIECES (2 * SV_MAX_SGE + 2)
-#define TAIL   8u
 
 /* Stores the part [skip, skip + length) of a list in `to`. Returns its count. */
 static unsigned iov_part(const struct iovec *from, unsigned count, uint64_t skip, size_t length,
@@ -128,7 +127,7 @@ enum copy_result sv_copy_out(const struct sv_peer *peer, const struct iovec *her
 enum copy_result sv_copy_out_polled(const struct sv_peer *peer, const struct iovec *here,
 				    unsigned here_count, uint64_t skip, struct iovec there)
 {
-	size_t length = there.iov_len, body = length > TAIL ? length - TAIL : 0;
+	size_t length = there.iov_len, body = length - memory_polled(&there);
 	struct iovec parts[2] = {
 		{ .iov_base = there.iov_base, .iov_len = body },
 		{ .iov_base = (uint8_t *)there.iov_base + body, .iov_len = length - body },

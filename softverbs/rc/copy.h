@@ -27,7 +27,7 @@ enum copy_result {
 enum copy_result sv_copy_out(const struct sv_peer *peer, const struct iovec *here,
 			     unsigned here_count, uint64_t skip, const struct iovec *there,
 			     unsigned there_count, size_t length);
-/* The same, with the last 8 bytes written last: a program that polls them must find the rest. */
+/* The same to one range, whose polled bytes (memory_polled) are written last. */
 enum copy_result sv_copy_out_polled(const struct sv_peer *peer, const struct iovec *here,
 				    unsigned here_count, uint64_t skip, struct iovec there);
 enum copy_result sv_copy_in(const struct sv_peer *peer, const struct iovec *here,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "softverbs/rc/memory.h"
+#include "softverbs/object/area.h"
 #include "softverbs/base/os.h"
 
 /* A system call filter may forbid process_vm_*, even on the own process. */
@@ -30,17 +31,16 @@ static bool memory_by_file(const struct iovec *at, uint8_t *data, bool write)
 }
 
 /*
- * Whether a copy in user mode is safe, once the kernel has populated all pages. It is faster when
- * another processor wrote the lines. Not with the thread sanitizer, which cannot see how the
- * peer's accesses are ordered with such copies.
+ * Whether an access in user mode is safe, once the kernel has populated all pages. It is faster
+ * when another processor wrote the lines. Not with the thread sanitizer, which cannot see how the
+ * peer's accesses are ordered with such ones.
  */
 static bool memory_is_populated(const struct iovec *at, bool write)
 {
 #if !defined(__SANITIZE_THREAD__)
 	uintptr_t begin = (uintptr_t)at->iov_base;
 
-	return at->iov_len >= sv_os_page_size() &&
-	       !sv_os_populate(begin, begin + at->iov_len, write);
+	return !sv_os_populate(begin, begin + at->iov_len, write);
 #else
 	(void)at, (void)write;
 	return false;
@@ -52,7 +52,7 @@ bool sv_memory_copy(const struct iovec *at, uint8_t *data, bool write)
 	struct iovec here = { data, at->iov_len };
 	ssize_t moved;
 
-	if (memory_is_populated(at, write)) {
+	if (at->iov_len >= sv_os_page_size() && memory_is_populated(at, write)) {
 		memcpy(write ? at->iov_base : data, write ? data : at->iov_base, at->iov_len);
 		return true;
 	}
@@ -61,6 +61,29 @@ bool sv_memory_copy(const struct iovec *at, uint8_t *data, bool write)
 	if (moved < 0 && is_denied())
 		return memory_by_file(at, data, write);
 	return moved == (ssize_t)at->iov_len;
+}
+
+static void unit_store(void *to, uint64_t value, size_t size)
+{
+	switch (size) {
+	case 8: __atomic_store_n((uint64_t *)to, value, __ATOMIC_RELEASE); break;
+	case 4: __atomic_store_n((uint32_t *)to, (uint32_t)value, __ATOMIC_RELEASE); break;
+	case 2: __atomic_store_n((uint16_t *)to, (uint16_t)value, __ATOMIC_RELEASE); break;
+	default: __atomic_store_n((uint8_t *)to, (uint8_t)value, __ATOMIC_RELEASE); break;
+	}
+}
+
+bool sv_memory_store(const struct iovec *at, uint8_t *data)
+{
+	uint64_t value = 0;
+
+	if (!memory_is_populated(at, true)) {
+		fence_release();
+		return sv_memory_copy(at, data, true);
+	}
+	memcpy(&value, data, at->iov_len);
+	unit_store(at->iov_base, value, at->iov_len);
+	return true;
 }
 
 /* Writes element by element through /proc/self/mem, from the list `from`. */

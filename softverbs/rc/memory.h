@@ -7,6 +7,7 @@
 #define SV_RC_MEMORY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -15,6 +16,23 @@
  * or not writable.
  */
 bool sv_memory_copy(const struct iovec *at, uint8_t *data, bool write);
+
+/*
+ * The bytes of a write that a program may poll, and that are written last and at once (rule C1): the longest naturally
+ * aligned unit of 8, 4, 2 or 1 bytes that ends where the range ends. The range is not empty.
+ */
+static inline size_t memory_polled(const struct iovec *at)
+{
+	uintptr_t end = (uintptr_t)at->iov_base + at->iov_len;
+	size_t unit = 8;
+
+	while (unit > 1 && (unit > at->iov_len || end % unit))
+		unit /= 2;
+	return unit;
+}
+
+/* Writes such a unit after all that this thread wrote before. False as above. */
+bool sv_memory_store(const struct iovec *at, uint8_t *data);
 
 /* Copies between two lists of the same length, in the order of `to`. False as above. */
 bool sv_memory_move(const struct iovec *to, unsigned to_count, const struct iovec *from,

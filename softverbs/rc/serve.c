@@ -53,24 +53,17 @@ static enum ibv_wc_status request_check(struct sv_qp *qp, const struct request *
 	return IBV_WC_SUCCESS;
 }
 
-/*
- * Copies the last word of a write last (rule C1), for consumers that poll it. memcpy itself
- * promises no order.
- */
 static bool write_copy(const struct iovec *at, uint8_t *data)
 {
-	uintptr_t begin = (uintptr_t)at->iov_base, last = (begin + at->iov_len - 1) & ~(uintptr_t)7;
-	struct iovec head = *at, tail = *at;
+	struct iovec body = { at->iov_base, 0 }, last;
 
-	if (last <= begin)
-		return sv_memory_copy(at, data, true);
-	head.iov_len = last - begin;
-	tail.iov_base = (uint8_t *)at->iov_base + head.iov_len;
-	tail.iov_len = at->iov_len - head.iov_len;
-	if (!sv_memory_copy(&head, data, true))
-		return false;
-	fence_release();
-	return sv_memory_copy(&tail, data + head.iov_len, true);
+	if (!at->iov_len)
+		return true;
+	last.iov_len = memory_polled(at);
+	body.iov_len = at->iov_len - last.iov_len;
+	last.iov_base = (uint8_t *)at->iov_base + body.iov_len;
+	return (!body.iov_len || sv_memory_copy(&body, data, true)) &&
+	       sv_memory_store(&last, data + body.iov_len);
 }
 
 static enum ibv_wc_status serve_memory(struct sv_qp *qp, const struct request *r, uint8_t *data,

@@ -11,9 +11,9 @@
 #include "test/unit/unit.h"
 
 #define LONG 5000u
-#define TAIL 8u
 
-static uint8_t source[LONG], sink[LONG];
+static uint8_t source[LONG];
+static _Alignas(64) uint8_t sink[LONG];
 static unsigned parts;
 static struct iovec last;
 
@@ -56,9 +56,15 @@ static void written(size_t length, unsigned expected, size_t at_last)
 
 static void last_bytes_of_a_write(void)
 {
-	written(LONG, 2, TAIL);
-	written(TAIL + 1, 2, TAIL);
-	written(TAIL, 1, TAIL);
+	/* the longest aligned unit that ends where the write ends */
+	written(LONG, 2, 8);
+	written(LONG - 1, 2, 1);
+	written(LONG - 2, 2, 2);
+	written(LONG - 4, 2, 4);
+	written(9, 2, 1);
+	written(8, 1, 8);
+	written(6, 2, 2);
+	written(4, 1, 4);
 	written(1, 1, 1);
 }
 
