@@ -217,7 +217,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_attr_ex *att
 		full.comp_mask |= IBV_QP_INIT_ATTR_PD;
 		full.pd = public->pd;
 	}
-	if (full.pd->context != public->verbs)
+	if (!full.pd || full.pd->context != public->verbs)
 		return sv_cm_fail(EINVAL);
 	error = attr_complete(public, &full);
 	if (!error) {

@@ -35,7 +35,8 @@ struct sv_cq *sv_cq_make(struct ibv_context *context, uint32_t cqe, void *cq_con
 		errno = ENODEV;
 		return NULL;
 	}
-	if (!cqe || cqe > SV_MAX_CQE || comp_vector >= SV_COMP_VECTORS) {
+	if (!cqe || cqe > SV_MAX_CQE || comp_vector >= SV_COMP_VECTORS ||
+	    (channel && channel->context != context)) {
 		errno = EINVAL;
 		return NULL;
 	}

@@ -54,6 +54,13 @@ static void qp_unlist(struct sv_qp *qp)
 
 /* ---- create ---- */
 
+/* As a kernel, which looks up each object among those of the context. */
+static bool is_of_one_context(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+{
+	return init->send_cq->context == pd->context && init->recv_cq->context == pd->context &&
+	       (!init->srq || init->srq->context == pd->context);
+}
+
 static int qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 {
 	const struct ibv_qp_cap *cap = &init->cap;
@@ -63,8 +70,9 @@ static int qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init
 	if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC &&
 	    init->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
-	if (!init->send_cq || !init->recv_cq || cap->max_send_wr > SV_MAX_WR ||
-	    cap->max_send_sge > SV_MAX_SGE || cap->max_inline_data > SV_MAX_INLINE)
+	if (!init->send_cq || !init->recv_cq || !is_of_one_context(pd, init) ||
+	    cap->max_send_wr > SV_MAX_WR || cap->max_send_sge > SV_MAX_SGE ||
+	    cap->max_inline_data > SV_MAX_INLINE)
 		return EINVAL;
 	if (!init->srq && (cap->max_recv_wr > SV_MAX_WR || cap->max_recv_sge > SV_MAX_SGE))
 		return EINVAL;
