@@ -28,6 +28,18 @@ struct cq_many {		   /* used once the CQ has had more than CQ_HOT members */
 	uint32_t victim; /* index in `hot` of the member that is replaced next */
 };
 
+/* Completions of QPs that were destroyed before they were polled; the next poll begins at `next`. */
+struct cq_kept {
+	struct ibv_wc *wc;
+	uint32_t room, count, next;
+};
+
+/* Polls of the CQ take the slow path. */
+enum cq_slow {
+	CQ_BROKEN = 1, /* overrun: polls return `left` more completions, then fail */
+	CQ_KEEPS = 2,  /* `kept` is not empty */
+};
+
 struct sv_cq {
 	union {
 		struct ibv_cq ibv;
@@ -35,7 +47,7 @@ struct sv_cq {
 	};
 	/* Guards all below. Acquired before an SQ's lock and after a channel's. */
 	_Alignas(SV_LINE) struct lock lock;
-	bool broken; /* overrun: polls return `left` more completions, then fail */
+	uint32_t slow; /* enum cq_slow */
 	uint32_t left;
 	uint32_t count, turn;	   /* entries of `hot`; the one that the next poll begins with */
 	_Atomic(uint32_t) waiting; /* member QPs with sends that wait */
@@ -61,6 +73,7 @@ struct sv_cq {
 	uint32_t fired, consumed; /* channel events, by the CQ's lock */
 	unsigned pins;		  /* under the area's table_lock */
 	TAILQ_ENTRY(sv_cq) entry; /* in the channel's list, under the channel's lock */
+	struct cq_kept kept;
 	struct ex_poll *ex_poll;
 };
 
@@ -134,6 +147,15 @@ bool sv_cq_repair_consume(struct sv_cq *cq);
 
 /* The number of completions that a poll would find. The caller holds the CQ's lock. */
 uint64_t sv_cq_count_locked(struct sv_cq *cq);
+/* Those of one member alone, counted and polled. */
+uint64_t sv_cq_member_count_locked(const struct cq_member *member);
+int sv_cq_member_poll_locked(struct sv_cq *cq, const struct cq_member *member, int count,
+			     struct ibv_wc *wc);
+
+/* cq_kept.c */
+/* The QP, which is about to be destroyed and takes no more messages, leaves its completions to the CQ. */
+void sv_cq_keep(struct sv_cq *cq, struct sv_qp *qp, unsigned roles);
+int sv_cq_kept_take_locked(struct sv_cq *cq, int count, struct ibv_wc *wc);
 
 /*
  * Engine, with the CQ pinned. sv_cq_attend handles an overrun that a sender reported, and writes

@@ -112,6 +112,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	atomic_store_explicit(&cq->by_owner->ready, 0, memory_order_relaxed);
 	many_free(&cq->many);
+	free(cq->kept.wc);
 	sv_cq_close_ex(cq);
 	sv_ids_free(&area->cqs, cq->index + 1);
 	pthread_mutex_destroy(&ibv->mutex);
@@ -285,9 +286,9 @@ static void member_break(struct cq_member *member)
 
 static void cq_break_locked(struct sv_cq *cq)
 {
-	if (cq->broken)
+	if (cq->slow & CQ_BROKEN)
 		return;
-	cq->broken = true;
+	cq->slow |= CQ_BROKEN;
 	cq->left = (uint32_t)cq->ibv.cqe;
 	log_at(LOG_ERROR, "softverbs: cq %u: overrun, more than %d completions", cq->index,
 	       cq->ibv.cqe);

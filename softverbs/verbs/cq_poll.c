@@ -236,6 +236,17 @@ static int merge_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
 	return n;
 }
 
+int sv_cq_member_poll_locked(struct sv_cq *cq, const struct cq_member *member, int count,
+			     struct ibv_wc *wc)
+{
+	uint32_t mode = atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed);
+	int n = member_poll_locked(member, count, wc);
+
+	if (mode & CQ_TIGHT && n)
+		count_taken_locked(cq, n, wc);
+	return n;
+}
+
 /* An overrun CQ returns the completions it had room for, and then fails. */
 static int merge_broken_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
 {
@@ -248,6 +259,19 @@ static int merge_broken_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
 	return n;
 }
 
+/* Completions of destroyed QPs are older than all others. */
+static __attribute__((noinline)) int poll_slow_locked(struct sv_cq *cq, int count,
+						      struct ibv_wc *wc)
+{
+	int kept = cq->slow & CQ_KEEPS ? sv_cq_kept_take_locked(cq, count, wc) : 0, n;
+
+	if (kept == count)
+		return kept;
+	n = cq->slow & CQ_BROKEN ? merge_broken_locked(cq, count - kept, wc + kept)
+				 : merge_locked(cq, count - kept, wc + kept);
+	return n < 0 && kept ? kept : n + kept;
+}
+
 int sv_cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 {
 	struct sv_cq *cq = cq_of(ibv);
@@ -256,21 +280,21 @@ int sv_cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 	if (unlikely(!*cq->alive))
 		return -ENODEV;
 	lock_acquire(&cq->lock);
-	if (likely(!cq->broken))
+	if (likely(!cq->slow))
 		n = merge_locked(cq, count, wc);
 	else
-		n = merge_broken_locked(cq, count, wc);
+		n = poll_slow_locked(cq, count, wc);
 	if (unlikely(!n && (atomic_load_explicit(&cq->waiting, memory_order_relaxed) |
 			    atomic_load_explicit(&cq->served, memory_order_relaxed)))) {
 		poll_work_locked(cq);
-		if (!cq->broken)
+		if (!cq->slow)
 			n = merge_locked(cq, count, wc);
 	}
 	lock_release(&cq->lock);
 	return n;
 }
 
-static uint64_t member_count_locked(const struct cq_member *member)
+uint64_t sv_cq_member_count_locked(const struct cq_member *member)
 {
 	const struct sv_qp *qp = member->qp;
 	uint64_t count = 0;
@@ -291,14 +315,14 @@ static uint64_t member_count_locked(const struct cq_member *member)
 
 uint64_t sv_cq_count_locked(struct sv_cq *cq)
 {
-	uint64_t count = 0;
+	uint64_t count = cq->kept.count - cq->kept.next;
 
 	if (!cq->many.ready) {
 		for (uint32_t i = 0; i < cq->count; i++)
-			count += member_count_locked(&cq->hot[i]);
+			count += sv_cq_member_count_locked(&cq->hot[i]);
 		return count;
 	}
 	for (uint32_t i = 0; i < SV_QPS; i++)
-		count += member_count_locked(&cq->many.members[i]);
+		count += sv_cq_member_count_locked(&cq->many.members[i]);
 	return count;
 }

@@ -274,6 +274,16 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	return qp ? &qp->ibv : NULL;
 }
 
+static void completions_leave(struct sv_qp *qp)
+{
+	if (qp->send_cq == qp->recv_cq) {
+		sv_cq_keep(qp->send_cq, qp, CQ_SENDS | CQ_RECVS);
+		return;
+	}
+	sv_cq_keep(qp->send_cq, qp, CQ_SENDS);
+	sv_cq_keep(qp->recv_cq, qp, CQ_RECVS);
+}
+
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct sv_qp *qp = qp_of(ibv);
@@ -282,7 +292,9 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 		return ENODEV;
 	qp_unlist(qp);
 	pthread_mutex_lock(&qp->modify);
-	sv_qp_reset_locked(qp);
+	sv_qp_leave_locked(qp);
+	completions_leave(qp);
+	sv_qp_clear_locked(qp);
 	pthread_mutex_unlock(&qp->modify);
 	sv_engine_timer_cancel(&qp->settle_timer);
 	sv_engine_timer_cancel(&qp->sq.timer);

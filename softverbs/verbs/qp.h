@@ -19,7 +19,9 @@ void sv_qp_close_ex(struct sv_qp *qp); /* accepts a QP without an extended part 
 void sv_qp_clear_locked(struct sv_qp *qp);
 /* Unpublishes the QP, quiesces it, and publishes it with its present rings. `modify` is held. */
 void sv_qp_publish_again_locked(struct sv_qp *qp);
-/* Enters RESET from any other state. `modify` is held. */
+/* Enters RESET from any other state; the queues stay as they are. `modify` is held. */
+void sv_qp_leave_locked(struct sv_qp *qp);
+/* The same, and clears the queues. */
 void sv_qp_reset_locked(struct sv_qp *qp);
 
 #endif

@@ -171,7 +171,7 @@ static int rings_renew(struct sv_qp *qp)
 	return err;
 }
 
-void sv_qp_reset_locked(struct sv_qp *qp)
+void sv_qp_leave_locked(struct sv_qp *qp)
 {
 	int was = atomic_exchange(&qp->state, IBV_QPS_RESET);
 
@@ -179,6 +179,11 @@ void sv_qp_reset_locked(struct sv_qp *qp)
 		sv_qp_quiesce(qp);
 	sv_qp_wake_initiator(qp);
 	sv_far_close(qp);
+}
+
+void sv_qp_reset_locked(struct sv_qp *qp)
+{
+	sv_qp_leave_locked(qp);
 	sv_qp_clear_locked(qp);
 }
 
