@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
  * Senders to one shared receive queue are killed at any point and replaced: no buffer of the queue
- * is lost, whatever the consumer had seen of it.
+ * is lost, whatever the consumer had seen of it, and none has bytes of a killed sender behind a
+ * later message.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #define BUFFERS 160u
 #define SIZE	8192u
 #define KILLS	25u		     /* in each round */
+#define SECONDS 6u		     /* some hundreds of kills; with LONG_SECONDS ten times that */
+#define FILL	0xa5		     /* of a posted buffer */
 #define EPS	(SENDERS * ENDS * 8) /* with those that are about to end */
 
 /* ---- senders: a process each, children of one that has no other threads ---- */
@@ -139,6 +142,22 @@ static void buffer_post(struct receiver *r, uint64_t n)
 	MUST(dat_srq_post_recv(r->srq, 1, &where, (DAT_DTO_COOKIE){ .as_64 = n }));
 }
 
+/* A message leaves the rest of its buffer as it was; a flushed receive may have been written to. */
+static void buffer_refill(struct receiver *r, uint64_t n, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	uint8_t *buffer = (uint8_t *)r->memory + n * SIZE, *rest;
+
+	if (dto->status != DAT_DTO_SUCCESS) {
+		memset(buffer, FILL, SIZE);
+		return;
+	}
+	CU_ASSERT_FATAL(dto->transfered_length < SIZE);
+	rest = buffer + dto->transfered_length;
+	if (rest[0] != FILL || memcmp(rest, rest + 1, SIZE - dto->transfered_length - 1))
+		CU_FAIL("bytes of another message behind this one");
+	memset(buffer, FILL, dto->transfered_length);
+}
+
 static bool buffer_take(struct receiver *r, bool again)
 {
 	DAT_EVENT event;
@@ -151,6 +170,7 @@ static bool buffer_take(struct receiver *r, bool again)
 	r->posted[n] = false;
 	r->received++;
 	r->flushed += event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS;
+	buffer_refill(r, n, &event.event_data.dto_completion_event_data);
 	if (again)
 		buffer_post(r, n);
 	return true;
@@ -301,7 +321,8 @@ static void receiver_open(struct receiver *r)
 
 	env_open(&r->env);
 	env_listen(&r->env);
-	r->memory = calloc(BUFFERS, SIZE);
+	r->memory = malloc(BUFFERS * SIZE);
+	memset(r->memory, FILL, BUFFERS * SIZE);
 	region.for_va = r->memory;
 	MUST(dat_lmr_create(r->env.ia, DAT_MEM_TYPE_VIRTUAL, region, BUFFERS * SIZE, r->env.pz,
 			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &r->lmr, &r->context, NULL, NULL,
@@ -326,7 +347,7 @@ static void receiver_close(struct receiver *r)
 
 static void no_buffer_is_lost(void)
 {
-	unsigned seconds = storm_seconds(), i, rounds = 0;
+	unsigned seconds = 10 * storm_number("LONG_SECONDS", 0), i, rounds = 0;
 	static struct receiver r;
 	uint64_t end;
 
@@ -336,12 +357,12 @@ static void no_buffer_is_lost(void)
 	r.seed = storm_seed("buffers of killed senders");
 	CU_ASSERT_TRUE_FATAL(process_start(&r.nursery, run_nursery, NULL));
 	receiver_open(&r);
-	end = clock_now() + seconds * NSEC_PER_SEC;
+	end = clock_now() + (seconds ? seconds : SECONDS) * NSEC_PER_SEC;
 	do {
 		for (i = 0; i < SENDERS; i++)
 			order(&r, ORDER_REPLACE, i);
 		for (i = 0; i < KILLS && (!rounds || clock_now() < end); i++, r.kills++) {
-			uint64_t pause = 20 + storm_next(&r.seed) % 150;
+			uint64_t pause = storm_next(&r.seed) % (i % 8 ? 20 : 150);
 
 			receive_until(&r, clock_now() + pause * NSEC_PER_MSEC);
 			order(&r, ORDER_REPLACE, storm_next(&r.seed) % SENDERS);
