@@ -5,6 +5,7 @@
  * before its queue is full.
  */
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <infiniband/verbs.h>
@@ -18,6 +19,7 @@
 #define CREDIT	  (SLOTS * SLOT) /* offset of the word behind the slots */
 #define SIGNALLED 16u		 /* one write in so many is signalled */
 #define REPORT	  500u		 /* writes between two reports to the test */
+#define LONG_PUTS 10000000u	 /* writes with LONG_SECONDS, if the time suffices */
 #define STILL	  (UNIT_PATIENCE * NSEC_PER_MSEC)
 
 struct put_loop {
@@ -27,6 +29,7 @@ struct put_loop {
 	unsigned seconds;
 	uint32_t writes; /* the least number of writes */
 	bool yields;	 /* the spinning ends leave a core to the engine now and then */
+	bool rough;	 /* both ends share a processor, and are stopped and continued */
 };
 
 /* ---- write number n, as both ends compute it ---- */
@@ -199,6 +202,26 @@ static int run_target(int fd, void *arg)
 	return 2;
 }
 
+/* ---- rough conditions ---- */
+
+static void share_a_processor(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void stop_and_continue(pid_t pid)
+{
+	struct timespec pause = { .tv_nsec = 200000 };
+
+	kill(pid, SIGSTOP);
+	nanosleep(&pause, NULL);
+	kill(pid, SIGCONT);
+}
+
 /* ---- the initiator ---- */
 
 static bool wait_for_credit(const struct put_loop *loop, const struct putter *p, uint32_t n)
@@ -222,11 +245,16 @@ static int run_initiator(int fd, void *arg)
 	uint32_t n;
 
 	setenv("SOFTVERBS_COPY", loop->copy, 1);
+	if (loop->rough)
+		share_a_processor();
 	if (!process_start(&target, run_target, arg) || !putter_open(&p, target.fd) ||
 	    !process_sync(target.fd))
 		return 1;
-	for (n = 0; n < loop->writes || clock_now() < end; n++) {
+	for (n = 0; n < loop->writes || (n < LONG_PUTS && clock_now() < end); n++) {
 		struct write w = write_of(loop->seed, n);
+
+		if (loop->rough && noise(loop->seed + 2, n) % 300 == 0)
+			stop_and_continue(target.pid);
 
 		if (!wait_for_credit(loop, &p, n)) {
 			fprintf(stderr, "the credit of write %u does not come\n", n - SLOTS);
@@ -253,15 +281,16 @@ static int run_initiator(int fd, void *arg)
 
 /* ---- the test ---- */
 
-static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes)
+static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes, bool rough)
 {
 	struct put_loop loop = {
 		.copy = copy,
 		.done = done_by,
 		.seed = storm_seed(copy),
-		.seconds = storm_number("LONG_SECONDS", 0) / 3,
+		.seconds = storm_number("LONG_SECONDS", 0),
 		.writes = storm_number("WRITES", writes),
-		.yields = done_by == SV_COPY_BOUNCE,
+		.yields = rough || done_by == SV_COPY_BOUNCE,
+		.rough = rough,
 	};
 	struct process initiator;
 	uint64_t done = 1, last = 0;
@@ -273,32 +302,44 @@ static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes)
 	if (PROCESS_TSAN)
 		return;
 	CU_ASSERT_TRUE_FATAL(process_start(&initiator, run_initiator, &loop));
-	while (done && process_hear(initiator.fd, &done))
+	while (done && process_hear(initiator.fd, &done)) {
 		last = done ? done : last;
+		if (done && rough)
+			stop_and_continue(initiator.pid);
+	}
 	CU_ASSERT_EQUAL(done, 0);
 	CU_ASSERT_EQUAL(process_end(&initiator), 0);
-	printf("%s: %llu writes\n", copy, (unsigned long long)last);
+	printf("%s%s: %llu writes\n", copy, rough ? ", roughly" : "", (unsigned long long)last);
 }
 
 static void by_the_initiator(void)
 {
-	put_loop("pvm", SV_COPY_PVM, 20000);
+	put_loop("pvm", SV_COPY_PVM, 20000, false);
 }
 
 static void through_a_descriptor(void)
 {
-	put_loop("memfd", SV_COPY_MEMFD, 20000);
+	put_loop("memfd", SV_COPY_MEMFD, 20000, false);
 }
 
 static void by_the_target(void)
 {
-	put_loop("bounce", SV_COPY_BOUNCE, 4000);
+	put_loop("bounce", SV_COPY_BOUNCE, 4000, false);
+}
+
+static void under_rough_conditions(void)
+{
+	put_loop("pvm", SV_COPY_PVM, 4000, true);
+	put_loop("memfd", SV_COPY_MEMFD, 4000, true);
+	put_loop("bounce", SV_COPY_BOUNCE, 1000, true);
 }
 
 static const struct unit_test tests[] = {
 	{ "writes that are polled in memory: process_vm_writev", by_the_initiator },
 	{ "writes that are polled in memory: a descriptor of the memory", through_a_descriptor },
 	{ "writes that are polled in memory: copied by the target's engine", by_the_target },
+	{ "writes that are polled in memory: on one processor, by processes that are stopped",
+	  under_rough_conditions },
 };
 
 UNIT_MAIN("softverbs_put", tests)
