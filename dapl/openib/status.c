@@ -4,10 +4,11 @@
 #include <string.h>
 #include "dapl/openib/openib.h"
 
+/* EFBIG: RLIMIT_FSIZE; EUSERS: the software device has no name left for a process. */
 bool error_is_shortage(int error)
 {
 	return error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE ||
-	       error == ENOSPC || error == ENOBUFS;
+	       error == ENOSPC || error == ENOBUFS || error == EFBIG || error == EUSERS;
 }
 
 static DAT_RETURN translate(int error)
