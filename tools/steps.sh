@@ -20,7 +20,9 @@ step() {
 	FROM=
 	log=$steps_folder/log.$(wc -l <"$steps_table")
 	printf '\n=== %s (%d s)\n' "$name" "$SECONDS"
-	# The log is a file, not a pipe, which a process that is left over would keep open.
+	# The log is a file, not a pipe, which a process that is left over would keep open. It is there before it is
+	# followed.
+	: >"$log"
 	timeout -k 30 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	tail -n +1 -s 0.5 -f --pid=$pid "$log" &
