@@ -175,7 +175,7 @@ $(B)/test/readme-ping: README.md $(B)/lib/libdat2.so.2
 	$(Q)$(CC) $(cppflags) $(cflags) $(CFLAGS) $(call rpath,../lib) -o $@ $(B)/test/readme-ping.c -L$(B)/lib -ldat2
 
 # The number of test programs that run at a time: most of them wait for most of their time.
-JOBS ?= $(shell n=$$(nproc); [ $$n -lt 3 ] && echo $$((n + 1)) || echo 4)
+JOBS ?= $(shell n=$$(nproc); [ $$n -lt 4 ] && echo $$n || echo 4)
 test_env = JOBS='$(JOBS)' DAT_OVERRIDE="$(build)/dat.conf" BUILD="$(build)" FAKE_PROVIDER="$(build)/test/fake_provider.so" OLD_PROVIDER="$(build)/test/old_provider.so" \
            DAPL_SOFT_LIB="$(build)/lib/libdaplsoft.so.2" SAN='$(SAN)' CC='$(CC)' MAKE_AGAIN='$(subst ','\'',$(MAKEOVERRIDES))' \
            FUZZ_SECONDS=$${FUZZ_SECONDS:-$(if $(findstring address,$(SAN)),$(if $(LONG),20,8),3)}
