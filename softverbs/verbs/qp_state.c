@@ -134,6 +134,19 @@ static void sq_clear(struct sv_qp *qp)
 	lock_release(&qp->send_cq->lock);
 }
 
+/* A search for lost receives of the SRQ reads the peer of each of its QPs under the SRQ's lock (srq_recover.c). */
+static void peer_release(struct sv_qp *qp)
+{
+	struct sv_peer *peer;
+
+	if (qp->srq)
+		pthread_mutex_lock(&qp->srq->lock);
+	peer = atomic_exchange_explicit(&qp->peer, NULL, memory_order_acq_rel);
+	if (qp->srq)
+		pthread_mutex_unlock(&qp->srq->lock);
+	sv_peer_by_id_put(peer);
+}
+
 void sv_qp_clear_locked(struct sv_qp *qp)
 {
 	if (qp->ud)
@@ -142,7 +155,7 @@ void sv_qp_clear_locked(struct sv_qp *qp)
 	rx_clear(qp);
 	atomic_store_explicit(&qp->unsettled, false, memory_order_relaxed);
 	atomic_store_explicit(&qp->dest, 0, memory_order_relaxed);
-	sv_peer_by_id_put(atomic_exchange_explicit(&qp->peer, NULL, memory_order_acq_rel));
+	peer_release(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->attr.cap = qp->init.cap;
 	attr_publish(qp);
