@@ -7,6 +7,7 @@
 #include "test/unit/nth_connect.h"
 #include "test/unit/nth_event.h"
 #include "test/unit/nth_srq.h"
+#include "test/unit/same.h"
 
 static char nth_memory[8192];
 
@@ -227,7 +228,7 @@ static DAT_RETURN nth_ep_modify(struct nth_scene *s)
 	status = dat_ep_modify(s->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param);
 	OK(dat_ep_query(s->a.ep, DAT_EP_FIELD_ALL, &after));
 	if (status != DAT_SUCCESS)
-		CU_ASSERT_EQUAL(memcmp(&before, &after, sizeof(before)), 0);
+		CU_ASSERT_TRUE(ep_param_is_same(&before, &after));
 	return status;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
+#include "test/unit/same.h"
 #include "test/unit/two_ends.h"
 
 #define ATTR(field) DAT_EP_FIELD_EP_ATTR_##field
@@ -118,7 +119,7 @@ static void test_attributes(void)
 	ud = (DAT_EP_ATTR){ .service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD };
 	IS(set_attr(a.ep, ATTR(SERVICE_TYPE), ud), E0(MODEL_NOT_SUPPORTED));
 	after = param_of(a.ep).ep_attr;
-	CU_ASSERT_EQUAL(memcmp(&before, &after, sizeof(before)), 0);
+	CU_ASSERT_TRUE(ep_attr_is_same(&before, &after));
 	OK(set_attr(a.ep,
 		    ATTR(MAX_MESSAGE_SIZE) | ATTR(MAX_RDMA_SIZE) | ATTR(MAX_RDMA_READ_IN) |
 			    ATTR(MAX_RDMA_READ_OUT) | ATTR(SRQ_SOFT_HW),

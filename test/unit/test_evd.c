@@ -149,7 +149,7 @@ static void test_dequeue_checks(void)
 
 	rig_open(&rig, NULL);
 	memset(&event, 0xab, sizeof(event));
-	untouched = event;
+	memset(&untouched, 0xab, sizeof(untouched));
 	IS(dat_evd_dequeue(rig.pz, &event), E(INVALID_HANDLE, INVALID_HANDLE_EVD_REQUEST));
 	IS(dat_evd_dequeue(rig.recv, NULL), E(INVALID_PARAMETER, INVALID_ARG2));
 	IS(dat_evd_dequeue(rig.recv, &event), 0x000d0000u);
