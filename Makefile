@@ -34,7 +34,7 @@ one_o  := $(call objs,$(wildcard dat/one/*.c) util/log.c)
 # The linked objects decide which connection manager a provider has: each has a table (struct ib_cm_kind), and those that
 # replace librdmacm are in dapl/cm.
 kinds  := $(wildcard dapl/openib/cm_*.c)
-dapl_o := $(call objs,$(wildcard dapl/udapl/*.c) $(filter-out $(kinds),$(wildcard dapl/openib/*.c)))
+dapl_o := $(call objs,$(wildcard dapl/udapl/*/*.c) $(filter-out $(kinds),$(wildcard dapl/openib/*.c)))
 rdmacm_o := $(call objs,dapl/openib/cm_rdmacm.c)
 cm_shared := $(filter-out dapl/cm/scm% dapl/cm/ucm%,$(wildcard dapl/cm/*.c))
 scm_cm_o := $(call objs,$(cm_shared) $(wildcard dapl/cm/scm*.c))

@@ -8,7 +8,7 @@ CFLAGS ?= $(if $(SAN),-O1,-O2) -g
 # because CFLAGS of a distribution ask for the guard, too.
 hardened  := $(if $(SAN)$(COV),,-fstack-protector-strong $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))$(findstring -O0,$(CFLAGS)),,\
              -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
-unguarded := dat/common/api_ext.c dat/common/ia_handle.c dapl/udapl/ext.c dapl/udapl/ep_post.c dapl/udapl/evd_arm.c dapl/openib/cq.c \
+unguarded := dat/common/api_ext.c dat/common/ia_handle.c dapl/udapl/ia/ext_table.c dapl/udapl/post/post.c dapl/udapl/evd/arm.c dapl/openib/cq.c \
              dat/one/event.c dat/one/post.c
 guard     :=
 warn   := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wpointer-arith -Wwrite-strings -Wvla

@@ -7,7 +7,7 @@
 #define ANNOUNCE_H
 
 #include <stdlib.h>
-#include "dapl/udapl/provider.h"
+#include "dapl/udapl/base/provider.h"
 
 /* After this call env_open opens that provider. */
 static inline void announce(void)

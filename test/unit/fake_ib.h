@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
-#include "dapl/udapl/ep.h"
-#include "dapl/udapl/provider.h"
+#include "dapl/udapl/ep/ep.h"
+#include "dapl/udapl/base/provider.h"
 #include "test/unit/ep_util.h"
 #include "util/clock.h"
 

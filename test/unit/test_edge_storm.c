@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 #include <dat2/dat_event_extensions.h>
-#include "dapl/udapl/ep.h"
+#include "dapl/udapl/ep/ep.h"
 #include "test/unit/announce.h"
 #include "test/unit/ep_util.h"
 #include "test/unit/process.h"

@@ -5,7 +5,7 @@
  */
 #include <dat2/dat_ib_extensions.h>
 #include "test/unit/rig.h"
-#include "dapl/udapl/service_point.h"
+#include "dapl/udapl/sp/sp.h"
 
 static struct rig rig; /* holds the EP under test */
 static DAT_EVD_HANDLE requests;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The endpoint's state machine: every state by every event, and each state's subtype. */
-#include "dapl/udapl/ep.h"
+#include "dapl/udapl/ep/ep.h"
 #include "test/unit/unit.h"
 
 #define STATES (DAT_EP_STATE_CONNECTED_MULTI_PATH + 1)

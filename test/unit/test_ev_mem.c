@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Waiting for a change of memory, and arming many objects before one sleep. */
 #include <signal.h>
-#include "dapl/udapl/wait.h"
+#include "dapl/udapl/base/wait.h"
 #include "test/unit/ev_rig.h"
 #include "util/wait_word.h"
 

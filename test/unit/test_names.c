@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <dat2/dat_event_extensions.h>
 #include <dat2/dat_ib_extensions.h>
-#include "dapl/udapl/names.h"
+#include "dapl/udapl/base/names.h"
 #include "test/unit/rig.h"
 #include "util/log.h"
 

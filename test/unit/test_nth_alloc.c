@@ -3,7 +3,7 @@
  * Creation when the nth allocation fails, in any thread. Linked with --wrap for each function
  * below.
  */
-#include "dapl/udapl/obj.h"
+#include "dapl/udapl/base/obj.h"
 #include "test/unit/nth_steps.h"
 
 /* The sanitizers' libraries refer to some of these functions. */

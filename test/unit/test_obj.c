@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Pools of objects: handles, their checks, and slots that stay readable after a free. */
 #include <stdlib.h>
-#include "dapl/udapl/mem.h"
-#include "dapl/udapl/provider.h"
+#include "dapl/udapl/mem/mem.h"
+#include "dapl/udapl/base/provider.h"
 #include "test/unit/unit.h"
 
 static const DAT_PROVIDER table;

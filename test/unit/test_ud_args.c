@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Each check of the calls on endpoints for datagrams, alone and with each later one. */
 #include "test/unit/spoil.h"
-#include "dapl/udapl/ep_ud.h"
+#include "dapl/udapl/ep/ud.h"
 
 /* EPs with a full queue, reserved, without connect EVD, without PZ, in another PZ. */
 static DAT_EP_HANDLE ud, full, reserved, deaf, without_pz, elsewhere;

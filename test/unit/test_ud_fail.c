@@ -4,7 +4,7 @@
  * each and leave nothing behind.
  */
 #include "test/unit/spoil.h"
-#include "dapl/udapl/ep_ud.h"
+#include "dapl/udapl/ep/ud.h"
 
 static DAT_EP_HANDLE ud;
 static unsigned conns, ahs; /* live objects before a step */

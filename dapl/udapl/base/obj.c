@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Type-stable pools: one for each kind of object; slots are found by index without a lock. */
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dapl/udapl/evd/evd.h"
+#include "dapl/udapl/ep/ud.h"
+#include "dapl/udapl/mem/mem.h"
+#include "dapl/udapl/base/provider.h"
+#include "dapl/udapl/cno/pset.h"
+#include "dapl/udapl/sp/sp.h"
+
+/* Chunk k holds CHUNK_FIRST << k slots, so the highest bit of an index selects its chunk. */
+#define CHUNK_FIRST_BITS 4
+#define CHUNK_FIRST	 (1u << CHUNK_FIRST_BITS)
+#define CHUNKS		 (OBJ_INDEX_BITS - CHUNK_FIRST_BITS)
+/*
+ * This many other slots are freed before a slot is reused: a thread that has just checked a handle
+ * finishes before its slot holds another object.
+ */
+#define DEAD_LEAST 1024u
+
+struct pool {
+	const size_t size; /* of a slot */
+	const size_t keep; /* bytes that are kept when the slot is reused */
+	_Atomic(char *) chunks[CHUNKS];
+	pthread_mutex_t lock;	 /* guards all below; no other lock is acquired inside it */
+	uint32_t used;		 /* number of slots that were ever used */
+	uint32_t end;		 /* number of slots in chunks */
+	TAILQ_HEAD(, obj) queue; /* freed slots, the one that was freed first at the head */
+	uint32_t dead;		 /* number of slots in the queue */
+};
+
+#define POOL(kind, size_, keep_)                         \
+	[kind] = { .size = ((size_) + 15) & ~(size_t)15, \
+		   .keep = (keep_),                      \
+		   .lock = PTHREAD_MUTEX_INITIALIZER,    \
+		   .queue = TAILQ_HEAD_INITIALIZER(pools[kind].queue) }
+
+static struct pool pools[OBJ_KINDS] = {
+	POOL(OBJ_IA, sizeof(struct dapl_ia), sizeof(struct obj)),
+	POOL(OBJ_PZ, sizeof(struct dapl_pz), sizeof(struct obj)),
+	POOL(OBJ_LMR, sizeof(struct dapl_lmr), sizeof(struct obj)),
+	POOL(OBJ_RMR, sizeof(struct dapl_rmr), offsetof(struct dapl_rmr, pz)),
+	POOL(OBJ_EVD, sizeof(struct dapl_evd), sizeof(struct obj)),
+	POOL(OBJ_CNO, sizeof(struct dapl_cno),
+	     offsetof(struct dapl_cno, lock) + sizeof(((struct dapl_cno *)NULL)->lock)),
+	POOL(OBJ_EP, sizeof(struct dapl_ep), sizeof(struct obj)),
+	POOL(OBJ_SRQ, sizeof(struct dapl_srq),
+	     offsetof(struct dapl_srq, lock) + sizeof(((struct dapl_srq *)NULL)->lock)),
+	POOL(OBJ_PSP, sizeof(struct dapl_sp), sizeof(struct obj)),
+	POOL(OBJ_RSP, sizeof(struct dapl_sp), sizeof(struct obj)),
+	POOL(OBJ_CSP, sizeof(struct dapl_sp), sizeof(struct obj)),
+	POOL(OBJ_CR, sizeof(struct dapl_cr), sizeof(struct obj)),
+	POOL(OBJ_PSET, sizeof(struct dapl_pset), sizeof(struct obj)),
+	POOL(OBJ_UD_PEER, sizeof(struct dapl_ud_peer), sizeof(struct obj)),
+};
+
+_Static_assert(offsetof(struct dapl_srq, lock) == sizeof(struct obj) &&
+		       offsetof(struct dapl_cno, lock) == sizeof(struct obj),
+	       "what survives follows the header");
+
+void obj_fork_prepare(void)
+{
+	struct pool *pool;
+
+	for (pool = pools; pool < pools + OBJ_KINDS; pool++)
+		pthread_mutex_lock(&pool->lock);
+}
+
+void obj_fork_end(void)
+{
+	struct pool *pool;
+
+	for (pool = pools; pool < pools + OBJ_KINDS; pool++)
+		pthread_mutex_unlock(&pool->lock);
+}
+
+static unsigned chunk_of(uint32_t index)
+{
+	return 31u - (unsigned)__builtin_clz(index + CHUNK_FIRST) - CHUNK_FIRST_BITS;
+}
+
+static struct obj *obj_slot_at(struct pool *pool, uint32_t index)
+{
+	unsigned k = chunk_of(index);
+	char *chunk = NULL;
+
+	if (k < CHUNKS)
+		/* acquire: a thread that knows the index sees the zeroed chunk */
+		chunk = atomic_load_explicit(&pool->chunks[k], memory_order_acquire);
+	if (!chunk)
+		return NULL;
+	return (void *)(chunk + (index + CHUNK_FIRST - (CHUNK_FIRST << k)) * pool->size);
+}
+
+void *obj_at(enum obj_kind kind, uint32_t index)
+{
+	return obj_slot_at(&pools[kind], index);
+}
+
+static bool obj_grow_locked(struct pool *pool)
+{
+	unsigned k = chunk_of(pool->end);
+	uint32_t count = CHUNK_FIRST << k;
+	char *chunk;
+
+	if (k == CHUNKS)
+		return false;
+	chunk = calloc(count, pool->size);
+	if (!chunk)
+		return false;
+	/* release: pairs with slot_at */
+	atomic_store_explicit(&pool->chunks[k], chunk, memory_order_release);
+	pool->end += count;
+	return true;
+}
+
+/*
+ * Unused slots are taken first, then the one that was freed first: a stale handle stays
+ * recognisable as long as possible.
+ */
+static struct obj *slot_take(struct pool *pool)
+{
+	struct obj *obj = NULL;
+
+	pthread_mutex_lock(&pool->lock);
+	if (pool->used < pool->end || (pool->dead < DEAD_LEAST && obj_grow_locked(pool))) {
+		obj = obj_slot_at(pool, pool->used);
+		obj->index = pool->used++;
+	} else if (pool->dead) {
+		obj = TAILQ_FIRST(&pool->queue);
+		TAILQ_REMOVE(&pool->queue, obj, link);
+		pool->dead--;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return obj;
+}
+
+void *obj_new(struct dapl_ia *ia, enum obj_kind kind)
+{
+	struct pool *pool = &pools[kind];
+	struct obj *obj;
+
+	assert(pool->size);
+	obj = slot_take(pool);
+	if (!obj)
+		return NULL;
+	memset((char *)obj + pool->keep, 0, pool->size - pool->keep);
+	obj_next_generation(obj);
+	atomic_store_explicit(&obj->users, 0, memory_order_relaxed);
+	obj->context.as_64 = 0;
+	obj->ia = ia;
+	if (ia) {
+		ia_count(ia, DCNT_IA_MEM_ALLOC);
+		counter_add(&ia->counters.value[DCNT_IA_MEM_ALLOC_DATA], pool->size);
+	}
+	/*
+	 * A slot's provider word is never cleared, because libdat reads it through stale handles,
+	 * too.
+	 */
+	if (ia && obj->provider != ia->obj.provider)
+		obj->provider = ia->obj.provider;
+	return obj;
+}
+
+/* The counters of creation and free. Service points count themselves (sp/sp.c). */
+static const struct {
+	bool counted;
+	DAT_IA_COUNTERS created, freed;
+} counted_as[OBJ_KINDS] = {
+	[OBJ_PZ] = { true, DCNT_IA_PZ_CREATE, DCNT_IA_PZ_FREE },
+	[OBJ_LMR] = { true, DCNT_IA_LMR_CREATE, DCNT_IA_LMR_FREE },
+	[OBJ_RMR] = { true, DCNT_IA_RMR_CREATE, DCNT_IA_RMR_FREE },
+	[OBJ_EVD] = { true, DCNT_IA_EVD_CREATE, DCNT_IA_EVD_FREE },
+	[OBJ_EP] = { true, DCNT_IA_EP_CREATE, DCNT_IA_EP_FREE },
+	[OBJ_SRQ] = { true, DCNT_IA_SRQ_CREATE, DCNT_IA_SRQ_FREE },
+};
+
+void obj_publish(struct obj *obj, enum obj_kind kind)
+{
+	if (obj->ia && counted_as[kind].counted)
+		ia_count(obj->ia, counted_as[kind].created);
+	if (obj->ia) {
+		pthread_mutex_lock(&obj->ia->lock);
+		TAILQ_INSERT_TAIL(&obj->ia->objects[kind], obj, link);
+		pthread_mutex_unlock(&obj->ia->lock);
+	}
+	/* release: pairs with obj_from */
+	atomic_store_explicit(&obj->kind, kind, memory_order_release);
+}
+
+void obj_hide(struct obj *obj, enum obj_kind kind)
+{
+	if (atomic_load_explicit(&obj->kind, memory_order_relaxed) == OBJ_FREE)
+		return;
+	/* release: nothing of the object's destruction moves before its handle is invalid */
+	atomic_store_explicit(&obj->kind, OBJ_FREE, memory_order_release);
+	if (obj->ia && counted_as[kind].counted)
+		ia_count(obj->ia, counted_as[kind].freed);
+	if (obj->ia) {
+		pthread_mutex_lock(&obj->ia->lock);
+		TAILQ_REMOVE(&obj->ia->objects[kind], obj, link);
+		pthread_mutex_unlock(&obj->ia->lock);
+	}
+}
+
+void obj_free(struct obj *obj, enum obj_kind kind)
+{
+	struct pool *pool = &pools[kind];
+
+	obj_hide(obj, kind);
+	if (obj->ia)
+		ia_count(obj->ia, DCNT_IA_MEM_FREE);
+	pthread_mutex_lock(&pool->lock);
+	TAILQ_INSERT_TAIL(&pool->queue, obj, link);
+	pool->dead++;
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void obj_wait_unused(const struct obj *obj)
+{
+	/* acquire: the effects of those calls are seen */
+	while (atomic_load_explicit(&obj->users, memory_order_acquire) != OBJ_RETIRED)
+		sched_yield();
+}
+
+void obj_pools_free(void)
+{
+	struct pool *pool;
+	unsigned k;
+
+	for (pool = pools; pool < pools + OBJ_KINDS; pool++) {
+		for (k = 0; k < CHUNKS; k++)
+			free(atomic_exchange(&pool->chunks[k], NULL));
+		pool->used = pool->end = pool->dead = 0;
+		TAILQ_INIT(&pool->queue);
+	}
+}

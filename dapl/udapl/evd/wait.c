@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * dat_evd_wait. The loop is that of base/wait.c; one set of operations serves all kinds of EVDs.
+ */
+#include <errno.h>
+#include <string.h>
+#include "dapl/udapl/evd/evd_take.h"
+#include "dapl/udapl/base/provider.h"
+#include "dapl/udapl/base/wait.h"
+#include "util/cancel.h"
+#include "util/log.h"
+
+#define QUICK_POLLS 32 /* polls of the CQ alone between two full polls */
+
+/* One thread inside a wait that does not succeed at once; it is the EVD's only waiter. */
+struct waiter {
+	/* blocks on `wake` and a channel: the CQ's if there is one, the CM's if this thread reads it */
+	struct wait wait;
+	struct dapl_evd *evd;
+	DAT_EVENT *event;
+	DAT_COUNT *more;
+	bool may_read, reads;
+	uint64_t pauses;
+};
+
+/*
+ * The consumer's cancel type, while the thread is in dat_evd_wait with deferred cancellation. It is not a local
+ * variable: taking the address of one would add a stack canary to the fast path.
+ */
+static _Thread_local int cancel_type __attribute__((tls_model("initial-exec")));
+
+static struct waiter *evd_wait_waiter_of(struct wait *wait)
+{
+	return (struct waiter *)wait;
+}
+
+DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
+{
+	if (threshold > 1 && evd->arming & EVD_UNSIGNALLED)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
+	if (threshold > 1 && evd->arming & EVD_SOLICITED)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN evd_wait_check_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
+{
+	if (evd->state & EVD_DYING)
+		return DAT_ERROR(DAT_ABORT, 0);
+	if (evd->state & EVD_BROKEN && evd->head == evd->tail && !(evd->state & EVD_HOLDING))
+		return DAT_ERROR(DAT_INVALID_STATE, 0);
+	if (evd->state & EVD_UNWAITABLE)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+	if (evd->state & EVD_WAITED)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+	return evd_check_class_locked(evd, threshold);
+}
+
+static DAT_RETURN take_first_locked(struct dapl_evd *evd, DAT_EVENT *event, DAT_COUNT *more)
+{
+	evd_take_locked(evd, event);
+	*more = evd_count_locked(evd);
+	return DAT_SUCCESS;
+}
+
+static bool evd_is_fast_locked(const struct dapl_evd *evd)
+{
+	return evd->state == EVD_WAITED;
+}
+
+/*
+ * If one completion is enough and the EVD takes no other events, the completion is passed directly to the caller. The
+ * lock is ceded between two polls.
+ */
+static bool poll_quickly_locked(const struct waiter *self)
+{
+	struct dapl_evd *evd = self->evd;
+
+	for (unsigned i = 0; i < QUICK_POLLS && evd_is_fast_locked(evd) && evd->need == 1; i++) {
+		if (evd_take_fast_locked(evd, self->event)) {
+			if (!ib_cq_was_last(evd->cq))
+				evd_drain_locked(evd);
+			*self->more = evd_count_locked(evd);
+			return true;
+		}
+		lock_cede(&evd->lock);
+	}
+	return false;
+}
+
+static DAT_RETURN evd_wait_poll_locked(struct wait *wait)
+{
+	const struct waiter *self = evd_wait_waiter_of(wait);
+	struct dapl_evd *evd = self->evd;
+	bool enough, over;
+
+	if (wait->polls && poll_quickly_locked(self))
+		return DAT_SUCCESS;
+	evd_drain_locked(evd);
+	enough = evd_count_locked(evd) >= evd->need;
+	if (enough && evd->notes & EVD_MAY_RETURN)
+		return take_first_locked(evd, self->event, self->more);
+	if (evd->state & EVD_DYING)
+		return DAT_ERROR(DAT_ABORT, 0);
+	if (evd->state & EVD_UNWAITABLE)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+	if (evd->state & EVD_BROKEN && !enough)
+		return DAT_ERROR(DAT_INVALID_STATE, 0);
+	over = wait_is_over(wait);
+	if (over && enough)
+		return take_first_locked(evd, self->event, self->more);
+	*self->more = evd_count_locked(evd);
+	if (over)
+		return DAT_TIMEOUT_EXPIRED; /* no failure: without a class */
+	if (evd_take_signal(evd))
+		return DAT_INTERRUPTED_CALL; /* likewise */
+	return WAIT_ON;
+}
+
+static DAT_RETURN arm_locked(struct wait *wait)
+{
+	struct dapl_evd *evd = evd_wait_waiter_of(wait)->evd;
+
+	if (evd->cq && evd_arm_cq_locked(evd, false) != DAT_SUCCESS)
+		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	return evd_wait_poll_locked(wait);
+}
+
+/* A signal handler ran. Sets *more to the number of pending events. */
+static DAT_RETURN interrupted_locked(const struct waiter *self)
+{
+	evd_drain_locked(self->evd);
+	*self->more = evd_count_locked(self->evd);
+	return DAT_INTERRUPTED_CALL; /* no failure: without a class */
+}
+
+/*
+ * Triggers the CNO for events that arrived during the wait, beyond the `known` ones that the call
+ * reported.
+ */
+static void evd_wait_leave_locked(struct dapl_evd *evd, DAT_COUNT known)
+{
+	evd->state &= ~EVD_WAITED;
+	if (evd->state & EVD_DYING)
+		wakefd_raise(&evd->left);
+	evd_rearm_and_count_locked(evd, known);
+}
+
+/* ---- CM events ---- */
+
+/*
+ * A waiter whose EVD takes only events of the CM reads the CM's events itself, which saves a wake-up of the
+ * event thread. The caller holds no EVD lock.
+ */
+static void read_begin(struct waiter *self)
+{
+	if (!self->may_read || self->reads)
+		return;
+	self->wait.fds[1].fd = ib_cm_acquire(self->evd->obj.ia->device);
+	self->reads = self->wait.fds[1].fd >= 0;
+	self->wait.count = self->reads ? 2 : 1;
+}
+
+static void read_end(struct waiter *self)
+{
+	if (!self->reads)
+		return;
+	ib_cm_release(self->evd->obj.ia->device);
+	self->reads = false;
+	self->wait.count = 1;
+}
+
+/*
+ * While the event thread runs upcalls, which may take any time, the waiter does not read: the event
+ * thread reads after them.
+ */
+static void read_events(struct waiter *self)
+{
+	struct dapl_evd *evd = self->evd;
+
+	lock_acquire(&evd->lock);
+	evd->notes |= EVD_AWAKE; /* an event posted to this EVD need not wake this thread */
+	lock_release(&evd->lock);
+	if (ib_cm_read(evd->obj.ia->device))
+		return;
+	self->may_read = false;
+	read_end(self);
+}
+
+/* ---- between two polls ---- */
+
+static void evd_wait_leave_cancelled(struct wait *wait)
+{
+	struct waiter *self = evd_wait_waiter_of(wait);
+	struct dapl_evd *evd = self->evd;
+
+	read_end(self);
+	lock_acquire(&evd->lock);
+	evd_wait_leave_locked(evd, 0);
+	evd_unlock(evd);
+}
+
+static DAT_RETURN evd_wait_pause_locked(struct wait *wait)
+{
+	struct waiter *self = evd_wait_waiter_of(wait);
+	struct dapl_evd *evd = self->evd;
+	int error = 0;
+
+	if (evd_read_cm_locked(evd, self->pauses++))
+		return WAIT_ON;
+	evd_unlock(evd);
+	wait_relax(wait);
+	if (wait_break_is_due(wait))
+		error = wait_break(wait, 0);
+	lock_admit(&evd->lock);
+	lock_acquire(&evd->lock);
+	return error == EINTR ? interrupted_locked(self) : WAIT_ON;
+}
+
+/* Releases the lock with the decision to block. Returns how many completions are missing. */
+static uint32_t block_begin(struct dapl_evd *evd)
+{
+	DAT_COUNT missing = evd->need - evd_count_locked(evd);
+
+	/*
+	 * Cleared under the lock together with the decision to block: each event that arrives
+	 * later sets it if it may end the wait.
+	 */
+	evd->notes &= (uint8_t) ~(EVD_MAY_RETURN | EVD_AWAKE);
+	if (evd->cq && missing > 1)
+		evd->arming |= EVD_MODERATED;
+	else
+		evd->arming &= ~EVD_MODERATED;
+	evd_tally_locked(evd, DCNT_EVD_WAIT_BLOCKED);
+	evd_unlock(evd);
+	return missing > 1 ? (uint32_t)missing : 1;
+}
+
+/* Reads the readable descriptors. Returns true if the CQ had fired. */
+static bool read_descriptors(struct waiter *self)
+{
+	const struct pollfd *fds = self->wait.fds;
+	struct dapl_evd *evd = self->evd;
+	bool fired = false;
+
+	if (fds[1].revents & POLLIN && evd->cq)
+		fired = ib_cq_collect(evd->cq);
+	else if (fds[1].revents & POLLIN)
+		read_events(self);
+	if (fds[0].revents & POLLIN)
+		wakefd_clear(&evd->wake);
+	return fired;
+}
+
+static DAT_RETURN evd_wait_block_locked(struct wait *wait)
+{
+	struct waiter *self = evd_wait_waiter_of(wait);
+	struct dapl_evd *evd = self->evd;
+	struct pollfd *fds = wait->fds;
+	bool fired, failed;
+	uint32_t missing;
+	int error;
+
+	missing = block_begin(evd);
+	if (evd->cq)
+		ib_cq_moderate(evd->cq, missing);
+	read_begin(self);
+	fds[0].revents = fds[1].revents = 0;
+	error = wait_block(wait);
+	fired = !error && read_descriptors(self);
+	failed = (error && error != EINTR) ||
+		 (fds[0].revents | fds[1].revents) & (POLLERR | POLLNVAL);
+	if (failed)
+		log_at(LOG_ERROR, "evd %p: ppoll: %s", (void *)evd,
+		       error ? strerror(error) : "a descriptor failed");
+	lock_acquire(&evd->lock);
+	if (fired) {
+		evd_tally_locked(evd, DCNT_EVD_WAIT_NOTIFY);
+		evd_disarmed_locked(evd);
+		/* The device does not report which completion was solicited. */
+		evd->notes |= evd->arming & EVD_SOLICITED ? EVD_MAY_RETURN : 0;
+	}
+	if (failed)
+		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	return error == EINTR ? interrupted_locked(self) : WAIT_ON;
+}
+
+static const struct wait_ops evd_ops = {
+	.poll_locked = evd_wait_poll_locked,
+	.arm_locked = arm_locked,
+	.pause_locked = evd_wait_pause_locked,
+	.block_locked = evd_wait_block_locked,
+	.leave = evd_wait_leave_cancelled,
+};
+
+/* ---- the call ---- */
+
+/* True if the call sets *more for this status. */
+static bool status_counts(DAT_RETURN status)
+{
+	return status == DAT_SUCCESS || status == DAT_TIMEOUT_EXPIRED ||
+	       status == DAT_INTERRUPTED_CALL;
+}
+
+/* Sets the descriptors to block on. Under the EVD's lock, because an EVD that is being freed loses its CQ. */
+static DAT_RETURN evd_wait_open_locked(struct waiter *self, int wake)
+{
+	struct dapl_evd *evd = self->evd;
+	struct wait *wait = &self->wait;
+
+	wait->policy = evd->policy;
+	wait->spin = evd->spin;
+	wait->fds[0] = (struct pollfd){ .fd = wake, .events = POLLIN };
+	wait->fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1, .events = POLLIN };
+	wait->count = evd->cq ? 2 : 1;
+	self->may_read = evd_takes_cm_alone(evd);
+	if (wake >= 0)
+		return DAT_SUCCESS;
+	log_at(LOG_ERROR, "evd %p: eventfd: %s", (void *)evd, strerror(errno));
+	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+}
+
+static DAT_RETURN evd_wait_run_locked(struct waiter *self, DAT_COUNT threshold)
+{
+	struct dapl_evd *evd = self->evd;
+	DAT_RETURN status;
+
+	evd->state |= EVD_WAITED;
+	evd->need = threshold;
+	/* until the thread first blocks, any event may end the wait */
+	evd->notes |= EVD_MAY_RETURN;
+	status = wait_run_locked(&self->wait);
+	if (self->reads) { /* the device may be closed once this thread has left the EVD */
+		lock_release(&evd->lock);
+		read_end(self);
+		lock_acquire(&evd->lock);
+	}
+	evd_wait_leave_locked(evd, status_counts(status) ? *self->more : 0);
+	return status;
+}
+
+static DAT_RETURN wait_slow(struct waiter *self, DAT_TIMEOUT timeout, DAT_COUNT threshold)
+{
+	struct dapl_evd *evd = self->evd;
+	DAT_RETURN status;
+	bool freed;
+	int wake;
+
+	wait_begin(&self->wait, timeout);
+	wake = wakefd_get(&evd->wake);
+	lock_acquire(&evd->lock);
+	status = evd_wait_check_locked(evd, threshold);
+	if (status == DAT_SUCCESS)
+		status = evd_wait_open_locked(self, wake);
+	if (status == DAT_SUCCESS)
+		status = evd_wait_run_locked(self, threshold);
+	/* Freed between check and lock: the descriptor may have been created after evd_end closed it. */
+	freed = evd->state & EVD_DYING && !(evd->state & EVD_WAITED);
+	evd_unlock(evd);
+	if (freed)
+		wakefd_close(&evd->wake);
+	wait_end(&self->wait);
+	return status;
+}
+
+/* The status of a wait that ends without blocking, or WAIT_ON. Releases the lock. */
+static DAT_RETURN wait_at_once(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			       DAT_EVENT *event, DAT_COUNT *more)
+{
+	DAT_RETURN status;
+
+	if (threshold <= 0 || threshold > evd->qlen)
+		status = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	else
+		status = evd_wait_check_locked(evd, threshold);
+	if (status != DAT_SUCCESS) {
+		lock_release(&evd->lock);
+		return status;
+	}
+	evd_drain_locked(evd);
+	status = WAIT_ON;
+	if (evd_count_locked(evd) >= threshold) {
+		status = take_first_locked(evd, event, more);
+	} else if (!timeout) {
+		*more = evd_count_locked(evd);
+		status = DAT_TIMEOUT_EXPIRED; /* no failure: without a class */
+	}
+	evd_unlock(evd);
+	return status;
+}
+
+/*
+ * Enters a path with cancellation points from one without. Returns the argument for cancel_restore. May release and
+ * reacquire the lock.
+ */
+static int not_cancelled_locked(struct dapl_evd *evd)
+{
+	if (cancel_type != PTHREAD_CANCEL_DEFERRED) {
+		lock_release(&evd->lock);
+		cancel_settle();
+		lock_acquire(&evd->lock);
+	}
+	return cancel_off();
+}
+
+/*
+ * The slow path, without a completion at hand. The caller holds the lock and has deferred cancellation; this function
+ * releases the one and restores the other.
+ */
+static __attribute__((noinline)) DAT_RETURN wait_slow_begin(struct dapl_evd *evd,
+							    DAT_TIMEOUT timeout,
+							    DAT_COUNT threshold, DAT_EVENT *event,
+							    DAT_COUNT *more)
+{
+	struct waiter self = { .evd = evd, .event = event, .more = more };
+	DAT_RETURN status;
+
+	self.wait.ops = &evd_ops;
+	self.wait.cancel = not_cancelled_locked(evd);
+	status = wait_at_once(evd, timeout, threshold, event, more);
+	if (status == WAIT_ON)
+		status = wait_slow(&self, timeout, threshold);
+	cancel_restore(self.wait.cancel);
+	cancel_type_restore(cancel_type);
+	return status;
+}
+
+/* The call has taken an event, and others are pending. Releases the lock. */
+static __attribute__((noinline)) DAT_RETURN leave_with_more(struct dapl_evd *evd, DAT_COUNT *more)
+{
+	int before = not_cancelled_locked(evd);
+
+	evd_drain_locked(evd);
+	*more = evd_count_locked(evd);
+	evd_unlock(evd);
+	cancel_restore(before);
+	cancel_type_restore(cancel_type);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *more)
+{
+	struct dapl_evd *evd = handle;
+
+	if (__builtin_expect(!obj_is(handle, OBJ_EVD), 0))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (__builtin_expect(!event, 0))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (__builtin_expect(!more, 0))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+
+	/* Rule C19: the thread may be cancelled asynchronously. The path to a completion has no cancellation point. */
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
+	lock_acquire(&evd->lock);
+	evd_tally_locked(evd, DCNT_EVD_WAIT);
+	/* A single completion is passed directly to the caller; the ones behind it are counted for *more. */
+	if (__builtin_expect(!(evd->state), 1) && threshold == 1 && ib_cq_store_is_empty(evd->cq) &&
+	    evd_take_fast_locked(evd, event)) {
+		if (__builtin_expect(!ib_cq_was_last(evd->cq), 0))
+			return leave_with_more(evd, more);
+		*more = 0;
+		lock_release(&evd->lock);
+		cancel_type_restore(cancel_type);
+		return DAT_SUCCESS;
+	}
+	return wait_slow_begin(evd, timeout, threshold, event, more);
+}
