@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The queries of any handle: its kind, and the consumer's context. */
+/* The queries of any handle: its kind, its provider, and the consumer's context. */
 #include <dat2/dat_event_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/base/obj.h"
@@ -61,4 +61,12 @@ DAT_RETURN dapl_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	*type = types[kind];
 	return DAT_SUCCESS;
+}
+
+bool obj_is_ours(DAT_HANDLE handle)
+{
+	const DAT_PROVIDER *const *provider = handle;
+
+	return (uintptr_t)handle >= 4096 && !((uintptr_t)handle & 7) && *provider &&
+	       (*provider)->get_handle_type_func == dapl_get_handle_type;
 }

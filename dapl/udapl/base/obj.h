@@ -69,6 +69,8 @@ void obj_hide(struct obj *obj, enum obj_kind kind);
 void obj_free(struct obj *obj, enum obj_kind kind);
 /* returns the slot by index, used or free; takes no lock */
 void *obj_at(enum obj_kind kind, uint32_t index);
+/* True if the object is one of this library: that of another provider may have the same layout. */
+bool obj_is_ours(DAT_HANDLE handle);
 void obj_pools_free(void); /* at unload; no slot may be in use */
 
 /*

@@ -69,7 +69,7 @@ DAT_RETURN ext_pset_add(DAT_HANDLE handle, va_list args)
 	struct dapl_pset *pset = handle;
 	DAT_RETURN status;
 
-	if (!ext_is_ours(evd) || !evd_from(evd))
+	if (!obj_is_ours(evd) || !evd_from(evd))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	pthread_mutex_lock(&pset->lock);
 	status = pset_add_locked(pset, evd);

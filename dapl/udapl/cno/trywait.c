@@ -26,7 +26,7 @@ static DAT_COUNT first_bad(const DAT_HANDLE *handles, DAT_COUNT count)
 	DAT_COUNT i;
 
 	for (i = 0; i < count; i++)
-		if (!ext_is_ours(handles[i]) || (!evd_from(handles[i]) && !cno_from(handles[i])))
+		if (!obj_is_ours(handles[i]) || (!evd_from(handles[i]) && !cno_from(handles[i])))
 			break;
 	return i;
 }

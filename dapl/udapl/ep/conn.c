@@ -2,7 +2,7 @@
 /* Connections of an endpoint: the upcalls of the CM, and the one terminal event of each connection. */
 #include <string.h>
 #include "dapl/udapl/base/provider.h"
-#include "dapl/udapl/sp/sp.h"
+#include "dapl/udapl/ep/cr.h"
 #include "util/clock.h"
 #include "dapl/udapl/base/names.h"
 #include "util/log.h"

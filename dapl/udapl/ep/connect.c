@@ -4,7 +4,7 @@
 #include <string.h>
 #include "dapl/udapl/ep/ud.h"
 #include "dapl/udapl/base/provider.h"
-#include "dapl/udapl/sp/sp.h"
+#include "dapl/udapl/ep/cr.h"
 #include "util/clock.h"
 
 /* The arguments of the three calls in one form. */

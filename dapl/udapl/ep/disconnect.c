@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* dat_ep_disconnect: the call starts it, and the event thread completes it in bounded time. */
-#include "dapl/udapl/post/post.h"
+#include "dapl/udapl/ep/request.h"
 #include "dapl/udapl/base/provider.h"
 #include "util/clock.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The shared receive queue: creation, posting, counts, and the EPs that draw from it. */
 #include <stdlib.h>
-#include "dapl/udapl/post/post.h"
+#include "dapl/udapl/ep/srq.h"
+#include "dapl/udapl/ep/ep.h"
 #include "dapl/udapl/base/lock_rank.h"
 #include "dapl/udapl/base/provider.h"
 

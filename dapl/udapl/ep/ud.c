@@ -2,7 +2,7 @@
 /* Peers of a datagram endpoint: resolved, accepted, announced and freed. */
 #include <string.h>
 #include "dapl/udapl/ep/ud.h"
-#include "dapl/udapl/sp/sp.h"
+#include "dapl/udapl/ep/cr.h"
 #include "util/log.h"
 
 /* ---- a peer ---- */

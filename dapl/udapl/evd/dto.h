@@ -60,6 +60,12 @@ static inline uint32_t dto_ring_outstanding(struct dto_ring *ring)
 	       atomic_load_explicit(&ring->retired, memory_order_acquire);
 }
 
+/* The number of WRs that may yet be posted. */
+static inline uint32_t dto_ring_room(struct dto_ring *ring)
+{
+	return ring->depth - dto_ring_outstanding(ring);
+}
+
 /*
  * In DAT a segment of length 0 contributes nothing, and its address and key are ignored; with verbs,
  * some devices take it as 2^31 bytes. A list without such a segment is posted as it is; a list with
@@ -74,6 +80,16 @@ struct dto_list {
 
 uint64_t dto_list_length(const DAT_LMR_TRIPLET *segments, unsigned count);
 void dto_list_pack(struct dto_list *list, const DAT_LMR_TRIPLET *segments, unsigned count);
+
+/* The list of every post: its length is parameter 2, its address parameter 3. A negative count is a large one. */
+static inline DAT_RETURN list_check(unsigned count, const DAT_LMR_TRIPLET *segments, DAT_COUNT most)
+{
+	if (count > (unsigned)most)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (count && !segments)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	return DAT_SUCCESS;
+}
 
 /* The checked list of a post: at most `count` segments, none of length 0. */
 static inline void dto_list_init(struct dto_list *list, const DAT_LMR_TRIPLET *segments,

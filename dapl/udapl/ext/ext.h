@@ -47,7 +47,4 @@ DAT_RETURN ext_pset_del(DAT_HANDLE pset, va_list args);
 DAT_RETURN ext_pset_poll(DAT_HANDLE pset, va_list args);
 DAT_RETURN ext_pset_free(DAT_HANDLE pset, va_list args);
 
-/* True if an object argument is of this library: another one may have the same layout. */
-bool ext_is_ours(DAT_HANDLE handle);
-
 #endif

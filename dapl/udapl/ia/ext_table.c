@@ -63,14 +63,6 @@ static const struct operation ev_operations[] = {
 
 #define ENTRIES(table) (sizeof(table) / sizeof((table)[0]))
 
-bool ext_is_ours(DAT_HANDLE handle)
-{
-	const DAT_PROVIDER *const *provider = handle;
-
-	return (uintptr_t)handle >= 4096 && !((uintptr_t)handle & 7) && *provider &&
-	       (*provider)->ia_open_func == dapl_ia_open;
-}
-
 /*
  * Returns the error for a handle of another kind, or of no required kind, or for an unknown
  * operation.

@@ -3,58 +3,6 @@
 #include "dapl/udapl/post/post.h"
 #include "dapl/udapl/base/provider.h"
 
-/* ---- credits ---- */
-
-static bool is_postable(struct dapl_ep *ep)
-{
-	/* acquire: the QP of that state is seen with it */
-	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
-
-	return ep->qp && EP_ATTR(ep, max_request_iov) > 0 && ep_takes_requests(ep, state);
-}
-
-static void credits_update_locked(struct dto_ring *ring, bool postable)
-{
-	ring->fast_depth = postable ? ring->depth : 0;
-	ring->fast_until = atomic_load_explicit(&ring->posted, memory_order_relaxed);
-}
-
-void ep_send_credits_update_locked(struct dapl_ep *ep)
-{
-	credits_update_locked(&ep->request, is_postable(ep));
-}
-
-/* Receives may be posted in any state. With an SRQ the ring has depth 0. Datagrams take the slow path. */
-void ep_recv_credits_update_locked(struct dapl_ep *ep)
-{
-	/* After the end of a connection each receive takes the slow path, which notifies the device. */
-	bool ended =
-		atomic_load_explicit(&ep->state, memory_order_relaxed) == DAT_EP_STATE_DISCONNECTED;
-
-	credits_update_locked(&ep->recv,
-			      ep->qp && EP_ATTR(ep, max_recv_iov) > 0 && !ended && !ep->datagrams);
-}
-
-/* ---- a post that the device refused ---- */
-
-__attribute__((cold)) DAT_RETURN ep_request_undo_locked(struct dapl_ep *ep, int error)
-{
-	uint32_t posted = slot_withdraw(&ep->request);
-
-	ep->request.signalled = posted - ep->request.depth; /* the next request is signalled */
-	request_count_locked(ep, ep->request.slots[posted & ep->request.mask], 0 - (uint64_t)1);
-	return ib_post_refused(error);
-}
-
-__attribute__((cold)) DAT_RETURN ep_recv_undo_locked(struct dapl_ep *ep,
-						     const DAT_LMR_TRIPLET *segments, int count,
-						     int error)
-{
-	slot_withdraw(&ep->recv);
-	recv_count_locked(ep, 0 - (uint64_t)1, dto_list_length(segments, (unsigned)count));
-	return ib_post_refused(error);
-}
-
 /* ---- requests ---- */
 
 /* The request's flags; 0: slow path. `length - 1` makes 0 the greatest length. */

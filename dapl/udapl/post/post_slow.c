@@ -6,58 +6,6 @@
 
 /* ---- requests ---- */
 
-static uint32_t room_of(struct dto_ring *ring)
-{
-	return ring->depth - dto_ring_outstanding(ring);
-}
-
-DAT_RETURN ep_request_room_locked(struct dapl_ep *ep, uint32_t wanted)
-{
-	if (!ep->qp)
-		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-	if (room_of(&ep->request) < wanted)
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	return DAT_SUCCESS;
-}
-
-/* The EVD to drain for more room, or NULL. */
-static struct dapl_evd *evd_with_room_locked(struct dapl_ep *ep, uint32_t wanted)
-{
-	struct dto_ring *ring = &ep->request;
-	uint32_t oldest = atomic_load_explicit(&ring->retired, memory_order_relaxed);
-
-	if (!ep->qp || !ring->depth || room_of(ring) >= wanted)
-		return NULL;
-	return ring->slots[oldest & ring->mask].kind & DTO_SILENT ? ep->request_evd : NULL;
-}
-
-/* A drain may trigger a CNO, so it comes under no short lock. */
-void ep_request_lock(struct dapl_ep *ep, uint32_t wanted)
-{
-	struct dapl_evd *evd;
-
-	lock_acquire(&ep->post_lock);
-	evd = evd_with_room_locked(ep, wanted);
-	if (!evd)
-		return;
-	lock_release(&ep->post_lock);
-	evd_drain(evd);
-	lock_acquire(&ep->post_lock);
-}
-
-DAT_RETURN ep_request_post_locked(struct dapl_ep *ep, struct ep_request *request,
-				  struct ib_bind *bind)
-{
-	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
-	DAT_RETURN status = ep_request_room_locked(ep, 1);
-
-	if (status == DAT_SUCCESS)
-		status = request_post_locked(ep, posted, request->slot, &request->work, bind);
-	if (status == DAT_SUCCESS)
-		ep_send_credits_update_locked(ep);
-	return status;
-}
-
 /* True for the operations that make a completion at the peer, and so may be solicited. */
 static bool is_message(unsigned op)
 {
@@ -239,7 +187,7 @@ static DAT_RETURN recv_slow_locked(struct dapl_ep *ep, struct dto_slot slot,
 
 	if (!ep->qp)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-	if (!room_of(&ep->recv))
+	if (!dto_ring_room(&ep->recv))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	status = recv_post_locked(ep, posted, slot, work, length);
 	if (status != DAT_SUCCESS)

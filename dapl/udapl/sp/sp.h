@@ -4,7 +4,7 @@
 #define DAPL_SP_H
 
 #include <pthread.h>
-#include "dapl/udapl/ep/ep.h"
+#include "dapl/udapl/ep/cr.h"
 #include "util/log_limit.h"
 
 /*
@@ -27,20 +27,6 @@ struct dapl_sp {
 	struct log_limit refusals;	 /* lines about requests without room; upcalls only */
 	DAT_COMM comm;			 /* of a CSP */
 	struct sockaddr_storage address; /* of a CSP: the address that it listens on */
-};
-
-struct dapl_cr {
-	struct obj obj;
-	struct ib_conn *conn; /* owned until accepted, rejected or destroyed */
-	/* the attributes that dat_cr_query returns; points into this object */
-	DAT_CR_PARAM param;
-	struct dapl_ep *ep; /* the EP that came with the request; valid while ep->cr is this CR */
-	bool tentative;	    /* that EP was created for this request */
-	bool datagrams;	    /* the requester is an endpoint for datagrams */
-	DAT_COMM comm;	    /* the address of its CSP */
-	struct sockaddr_storage remote;
-	uint8_t responder_resources, initiator_depth;
-	unsigned char private_data[EP_PRIVATE_DATA_MAX]; /* the consumer may write into it */
 };
 
 static inline struct dapl_sp *psp_from(DAT_PSP_HANDLE handle)
