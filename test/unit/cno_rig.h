@@ -4,6 +4,7 @@
 #define CNO_RIG_H
 
 #include <poll.h>
+#include "dapl/udapl/cno/cno.h"
 #include "test/unit/rig.h"
 
 static inline DAT_CNO_HANDLE rig_cno(const struct rig *rig)

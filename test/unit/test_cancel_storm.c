@@ -7,6 +7,7 @@
 #include <string.h>
 #include <dat2/dat_event_extensions.h>
 #include <dat2/dat_registry.h>
+#include "dapl/udapl/cno/cno.h"
 #include "dapl/udapl/evd/evd.h"
 #include "test/unit/ep_util.h"
 #include "test/unit/process.h"

@@ -3,15 +3,21 @@
 #include <stdlib.h>
 #include "dapl/udapl/mem/mem.h"
 #include "dapl/udapl/base/provider.h"
+#include "dapl/udapl/ia/rooms.h"
 #include "test/unit/unit.h"
 
 static const DAT_PROVIDER table;
 
 static struct dapl_ia *ia_make(void)
 {
-	struct dapl_ia *ia = obj_new(NULL, OBJ_IA);
+	static bool open;
+	struct dapl_ia *ia;
 	int kind;
 
+	if (!open)
+		rooms_open();
+	open = true;
+	ia = obj_new(NULL, OBJ_IA);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(ia);
 	ia->obj.provider = &table;
 	pthread_mutex_init(&ia->lock, NULL);

@@ -12,9 +12,9 @@
 #include "dapl/udapl/base/task.h"
 #include "util/settings.h"
 
+struct dapl_cno;
 struct dapl_ep;
 struct dapl_evd;
-struct dapl_srq;
 struct qp_table;
 
 struct dapl_ia {
@@ -36,7 +36,7 @@ struct dapl_ia {
 	struct qp_table *qp_table; /* EP by QP number; read without a lock */
 	TAILQ_ENTRY(dapl_ia) all;  /* in ia_all */
 	uint64_t number;	   /* grows along ia_all; constant */
-	/* the IA has or had zero-based regions: see ep_inline_end; written with `lock` held */
+	/* the IA has or had zero-based regions: see ep_inline_update; written with `lock` held */
 	atomic_bool zero_based;
 	struct task task; /* IA_DUE_*; its deadline is that of the first notice */
 	/* Last-WQE notices that are not posted yet, in the order of the terminal events (ep/notice.c). */
@@ -85,9 +85,9 @@ DAT_RETURN ia_strings_create(struct dapl_ia *ia);
 void ia_strings_destroy(struct dapl_ia *ia);
 
 /* EP by QP number, for SRQ completions and async events. Set and clear under the EP's lock. */
-DAT_RETURN qp_table_set(struct dapl_ia *ia, uint32_t qp_num, struct dapl_ep *ep);
+DAT_RETURN qp_table_set(struct dapl_ia *ia, uint32_t qp_num, struct obj *ep);
 void qp_table_clear(struct dapl_ia *ia, uint32_t qp_num);
-struct dapl_ep *qp_table_find(const struct dapl_ia *ia, uint32_t qp_num);
+struct obj *qp_table_find(const struct dapl_ia *ia, uint32_t qp_num);
 DAT_RETURN qp_table_create(struct dapl_ia *ia);
 void qp_table_destroy(struct dapl_ia *ia);
 
@@ -99,16 +99,19 @@ void ia_task_run(struct task *task, unsigned mask);
  * Async errors (evd/async.c), posted to the IA's async EVD; a full one drops them, as the overflow rules have it. The caller
  * holds no lock of an EVD.
  */
-void async_post_ep_broken(struct dapl_ep *ep);
+void async_post_ep_broken(struct obj *ep);
 void async_post_evd_overflow(struct dapl_evd *evd);
-void async_post_srq_low(struct dapl_srq *srq);
+void async_post_srq(struct obj *srq, DAT_COUNT reason);
 /*
  * Posts a last-WQE notice. Returns false if the async EVD is full; IA_DUE_NOTICES is posted when it
  * has room.
  */
-bool async_post_last_wqe(struct dapl_ep *ep);
+bool async_post_last_wqe(struct obj *ep);
 /* Called when an async EVD that refused an event has room again. */
 void async_room(struct dapl_evd *evd);
+/* Posts an event about the device to each async EVD of its IAs. */
+void async_post_device(const struct ib_device *device, DAT_EVENT_NUMBER number, DAT_COUNT reason);
+/* Called by the event thread for async events of the device (ia/async_upcall.c). */
 void async_upcall(struct ib_device *device, enum ib_async_kind kind, void *owner);
 
 #endif

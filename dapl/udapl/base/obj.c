@@ -5,12 +5,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include "dapl/udapl/evd/evd.h"
-#include "dapl/udapl/ep/ud.h"
-#include "dapl/udapl/mem/mem.h"
+#include "dapl/udapl/base/ia.h"
 #include "dapl/udapl/base/provider.h"
-#include "dapl/udapl/cno/pset.h"
-#include "dapl/udapl/sp/sp.h"
 
 /* Chunk k holds CHUNK_FIRST << k slots, so the highest bit of an index selects its chunk. */
 #define CHUNK_FIRST_BITS 4
@@ -23,8 +19,8 @@
 #define DEAD_LEAST 1024u
 
 struct pool {
-	const size_t size; /* of a slot */
-	const size_t keep; /* bytes that are kept when the slot is reused */
+	size_t size; /* of a slot; 0 before obj_pool_open */
+	size_t keep; /* bytes that are kept when the slot is reused */
 	_Atomic(char *) chunks[CHUNKS];
 	pthread_mutex_t lock;	 /* guards all below; no other lock is acquired inside it */
 	uint32_t used;		 /* number of slots that were ever used */
@@ -33,34 +29,17 @@ struct pool {
 	uint32_t dead;		 /* number of slots in the queue */
 };
 
-#define POOL(kind, size_, keep_)                         \
-	[kind] = { .size = ((size_) + 15) & ~(size_t)15, \
-		   .keep = (keep_),                      \
-		   .lock = PTHREAD_MUTEX_INITIALIZER,    \
-		   .queue = TAILQ_HEAD_INITIALIZER(pools[kind].queue) }
+static struct pool pools[OBJ_KINDS];
 
-static struct pool pools[OBJ_KINDS] = {
-	POOL(OBJ_IA, sizeof(struct dapl_ia), sizeof(struct obj)),
-	POOL(OBJ_PZ, sizeof(struct dapl_pz), sizeof(struct obj)),
-	POOL(OBJ_LMR, sizeof(struct dapl_lmr), sizeof(struct obj)),
-	POOL(OBJ_RMR, sizeof(struct dapl_rmr), offsetof(struct dapl_rmr, pz)),
-	POOL(OBJ_EVD, sizeof(struct dapl_evd), sizeof(struct obj)),
-	POOL(OBJ_CNO, sizeof(struct dapl_cno),
-	     offsetof(struct dapl_cno, lock) + sizeof(((struct dapl_cno *)NULL)->lock)),
-	POOL(OBJ_EP, sizeof(struct dapl_ep), sizeof(struct obj)),
-	POOL(OBJ_SRQ, sizeof(struct dapl_srq),
-	     offsetof(struct dapl_srq, lock) + sizeof(((struct dapl_srq *)NULL)->lock)),
-	POOL(OBJ_PSP, sizeof(struct dapl_sp), sizeof(struct obj)),
-	POOL(OBJ_RSP, sizeof(struct dapl_sp), sizeof(struct obj)),
-	POOL(OBJ_CSP, sizeof(struct dapl_sp), sizeof(struct obj)),
-	POOL(OBJ_CR, sizeof(struct dapl_cr), sizeof(struct obj)),
-	POOL(OBJ_PSET, sizeof(struct dapl_pset), sizeof(struct obj)),
-	POOL(OBJ_UD_PEER, sizeof(struct dapl_ud_peer), sizeof(struct obj)),
-};
+void obj_pool_open(enum obj_kind kind, size_t size, size_t keep)
+{
+	struct pool *pool = &pools[kind];
 
-_Static_assert(offsetof(struct dapl_srq, lock) == sizeof(struct obj) &&
-		       offsetof(struct dapl_cno, lock) == sizeof(struct obj),
-	       "what survives follows the header");
+	pool->size = (size + 15) & ~(size_t)15;
+	pool->keep = keep;
+	pthread_mutex_init(&pool->lock, NULL);
+	TAILQ_INIT(&pool->queue);
+}
 
 void obj_fork_prepare(void)
 {

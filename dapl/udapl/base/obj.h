@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <dat2/udat.h>
@@ -52,6 +53,12 @@ struct obj {
 	TAILQ_ENTRY(obj) link; /* in ia->objects[kind] (ia->lock) or the pool's queue */
 };
 
+/*
+ * Called once for each kind, when the provider is loaded and before any other function here. `size` is that of an object,
+ * of whose beginning `keep` bytes survive when its slot is reused: `obj`, and a lock that a thread may still hold through
+ * a stale handle.
+ */
+void obj_pool_open(enum obj_kind kind, size_t size, size_t keep);
 /*
  * Returns a zeroed object of the IA (NULL for an IA) whose kind is still OBJ_FREE, so that no
  * handle is valid before obj_publish, or NULL without memory. The lock of an SRQ or CNO keeps its

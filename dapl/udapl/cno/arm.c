@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Arms and signals a CNO. Arm reports pending events (a level); a trigger reports new ones (an edge). */
 #include "dapl/udapl/evd/evd.h"
-#include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/cno/cno.h"
 #include "util/cancel.h"
 
 bool cno_take_signal_locked(struct dapl_cno *cno)

@@ -4,6 +4,7 @@
 #define DAPL_CNO_H
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <dat2/dat_event_extensions.h>
 #include "dapl/udapl/base/ia.h"
 #include "util/wakefd.h"
@@ -114,24 +115,27 @@ bool cno_agent_is_here(const struct dapl_cno *cno);
 bool cno_agent_is_of(const struct dapl_ia *ia);
 void cno_agent_on_alarm(struct ib_alarm *alarm);
 
-/*
- * cno/member.c: the EVD's side. `cno` and EVD_READY of an EVD are changed with the locks of the CNO and
- * of the EVD held, so either lock is enough to read them.
- */
-/* `cno` is NULL if there is none */
+/* For upward.h. */
 DAT_RETURN evd_set_cno(struct dapl_evd *evd, struct dapl_cno *cno);
-void evd_leave_cno(struct dapl_evd *evd);  /* the EVD is being freed */
-void evd_pause_cno(struct dapl_evd *evd);  /* before a change that may free its CQ */
-void evd_resume_cno(struct dapl_evd *evd); /* after one that left the CQ in place */
-void evd_trigger(struct dapl_evd *evd);	   /* no EVD lock held */
+void evd_leave_cno(struct dapl_evd *evd);
+void evd_pause_cno(struct dapl_evd *evd);
+void evd_resume_cno(struct dapl_evd *evd);
+void evd_trigger(struct dapl_evd *evd);
+void evd_unready(struct dapl_evd *evd);
+
 void evd_trigger_locked(struct dapl_evd *evd, struct dapl_cno *cno); /* the CNO's lock is held */
 /* From now on the event thread reads the channels of the CNO's EVDs, too. */
 DAT_RETURN evd_serve_agents(struct dapl_cno *cno);
-bool evd_may_trigger_locked(const struct dapl_evd *evd);
-void evd_unready(struct dapl_evd *evd); /* the EVD was emptied; no EVD lock held */
-/* Re-arms the CQ, then counts the pending events. More than `known` of them make a trigger due. */
-void evd_rearm_and_count_locked(struct dapl_evd *evd, DAT_COUNT known);
-void evd_arm_locked(struct dapl_evd *evd); /* triggers its CNO, if it is attached and enabled */
 void evd_completion_upcall(void *owner);
+
+/* Operations of the event extension. The handle is a live CNO, or an IA (ia/ext_table.c). */
+DAT_RETURN ext_cno_get_fd(DAT_HANDLE cno, va_list args);
+DAT_RETURN ext_cno_arm(DAT_HANDLE cno, va_list args);
+DAT_RETURN ext_cno_signal(DAT_HANDLE cno, va_list args);
+DAT_RETURN ext_cno_poll(DAT_HANDLE cno, va_list args);
+DAT_RETURN ext_cno_get_pollfds(DAT_HANDLE cno, va_list args);
+DAT_RETURN ext_ev_version(DAT_HANDLE ia, va_list args);
+DAT_RETURN ext_trywait(DAT_HANDLE ia, va_list args);
+DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args); /* handles of an IA, EVD or CNO */
 
 #endif

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include "dapl/udapl/evd/evd.h"
-#include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/cno/cno.h"
 #include "util/cancel.h"
 #include "util/log.h"
 

@@ -47,28 +47,6 @@ static struct dapl_cno *cno_lock_of(struct dapl_evd *evd)
 
 /* ---- triggers ---- */
 
-bool evd_may_trigger_locked(const struct dapl_evd *evd)
-{
-	return evd->cno && evd->enabled && !(evd->state & (EVD_WAITED | EVD_DYING));
-}
-
-void evd_arm_locked(struct dapl_evd *evd)
-{
-	/* A failure was logged; pending events are still counted, and the next call arms again. */
-	if (evd->cq && evd_may_trigger_locked(evd))
-		evd_arm_cq_locked(evd, false);
-}
-
-void evd_rearm_and_count_locked(struct dapl_evd *evd, DAT_COUNT known)
-{
-	if (!evd_may_trigger_locked(evd))
-		return;
-	evd_arm_locked(evd);
-	evd->notes &= ~EVD_PENDING;
-	if (evd_count_locked(evd) > known)
-		evd->due |= EVD_DUE_TRIGGER;
-}
-
 static void rearm_and_count(struct dapl_evd *evd)
 {
 	lock_acquire(&evd->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Polls all EVDs of a CNO for pending events. */
 #include "dapl/udapl/evd/evd.h"
-#include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/cno/cno.h"
 #include "dapl/udapl/cno/pset.h"
 
 /* True if the EVD has only an empty CQ, which is the common case. */

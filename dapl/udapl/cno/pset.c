@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/udapl/evd/evd.h"
-#include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/cno/cno.h"
 #include "dapl/udapl/cno/pset.h"
 #include "util/cancel.h"
 

@@ -28,4 +28,11 @@ typedef DAT_COUNT poll_once(DAT_HANDLE handle, DAT_COUNT max, DAT_EVD_HANDLE *ev
 /* The common part of both polls: fetches and checks the arguments, and calls `poll` under `lock`. */
 DAT_RETURN poll_run(va_list args, pthread_mutex_t *lock, poll_once *poll, DAT_HANDLE handle);
 
+/* Operations of the event extension. The handle is a live poll set, or an IA (ia/ext_table.c). */
+DAT_RETURN ext_pset_create(DAT_HANDLE ia, va_list args);
+DAT_RETURN ext_pset_add(DAT_HANDLE pset, va_list args);
+DAT_RETURN ext_pset_del(DAT_HANDLE pset, va_list args);
+DAT_RETURN ext_pset_poll(DAT_HANDLE pset, va_list args);
+DAT_RETURN ext_pset_free(DAT_HANDLE pset, va_list args);
+
 #endif

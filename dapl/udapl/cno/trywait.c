@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Arms many objects before one sleep, and returns the edition of the extension. */
 #include "dapl/udapl/evd/evd.h"
-#include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/cno/cno.h"
 
 DAT_RETURN ext_ev_version(DAT_HANDLE ia, va_list args)
 {

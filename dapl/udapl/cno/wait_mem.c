@@ -2,7 +2,7 @@
 /* Waits until memory changes or an EVD or CNO has an event: remote writes raise no descriptor. */
 #include <errno.h>
 #include "dapl/udapl/evd/evd.h"
-#include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/cno/cno.h"
 #include "dapl/udapl/base/wait.h"
 #include "util/cancel.h"
 #include "util/clock.h"

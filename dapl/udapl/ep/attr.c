@@ -178,7 +178,7 @@ DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		.pz_handle = ep->pz,
 		.recv_evd_handle = ep->recv_evd,
 		.request_evd_handle = ep->request_evd,
-		.connect_evd_handle = ep->connect_evd,
+		.connect_evd_handle = ep->end.connect_evd,
 		.srq_handle = ep->srq,
 		.ep_attr = ep->attr,
 	};
@@ -203,9 +203,9 @@ DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOO
 	if (state)
 		*state = atomic_load_explicit(&ep->state, memory_order_relaxed);
 	if (recv_idle)
-		*recv_idle = dto_ring_outstanding(&ep->recv) ? DAT_FALSE : DAT_TRUE;
+		*recv_idle = dto_ring_outstanding(&ep->end.recv) ? DAT_FALSE : DAT_TRUE;
 	if (request_idle)
-		*request_idle = dto_ring_outstanding(&ep->request) ? DAT_FALSE : DAT_TRUE;
+		*request_idle = dto_ring_outstanding(&ep->end.request) ? DAT_FALSE : DAT_TRUE;
 	ep_unlock(ep);
 	return DAT_SUCCESS;
 }
@@ -222,7 +222,7 @@ DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *buffers, DAT_COUN
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ep->srq) {
 		ep_drain(ep);
-		posted = (DAT_COUNT)dto_ring_outstanding(&ep->recv);
+		posted = (DAT_COUNT)dto_ring_outstanding(&ep->end.recv);
 	}
 	ep_unlock(ep);
 	if (buffers)

@@ -56,7 +56,8 @@ void ep_post_terminal_locked(struct dapl_ep *ep)
 {
 	DAT_EVENT event = connection_event_locked(ep, ep->terminal);
 
-	ep->pending_terminal = ep->connect_evd && !evd_post_ending(ep->connect_evd, &event, ep);
+	ep->pending_terminal =
+		ep->end.connect_evd && !evd_post_ending(ep->end.connect_evd, &event, &ep->room);
 	if (!ep->pending_terminal)
 		ep_notice_queue_locked(ep);
 }
@@ -74,9 +75,9 @@ static bool is_attempt(DAT_EP_STATE state)
  */
 static void recvs_end(struct dapl_ep *ep)
 {
-	lock_acquire(&ep->recv_lock);
+	lock_acquire(&ep->end.recv_lock);
 	ep_recv_credits_update_locked(ep);
-	lock_release(&ep->recv_lock);
+	lock_release(&ep->end.recv_lock);
 	if (ep->qp)
 		ib_qp_error(ep->qp);
 }
@@ -99,7 +100,7 @@ struct ib_conn *ep_end_locked(struct dapl_ep *ep, DAT_EVENT_NUMBER event, const 
 	ep->error_since = clock_now();
 	/* Completions from before the end precede the terminal event (DAT 2.0, event streams). */
 	ep_drain(ep);
-	rmr_ep_ended(ep);
+	rmr_ep_ended(&ep->end.rmrs);
 	if (was == DAT_EP_STATE_CONNECTED && event == DAT_CONNECTION_EVENT_DISCONNECTED &&
 	    task_mask(&ep->task) & EP_FACT_DTO_FAILED)
 		event = DAT_CONNECTION_EVENT_BROKEN;
@@ -122,7 +123,7 @@ static bool established_post_locked(struct dapl_ep *ep)
 {
 	DAT_EVENT event = connection_event_locked(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 
-	return !ep->connect_evd || evd_post_or_overflow(ep->connect_evd, &event);
+	return !ep->end.connect_evd || evd_post_or_overflow(ep->end.connect_evd, &event);
 }
 
 static void established_locked(struct dapl_ep *ep, const void *data, uint32_t size)

@@ -64,7 +64,7 @@ static DAT_RETURN private_check(const struct dapl_ep *ep, DAT_COUNT size, const 
 				DAT_RETURN_SUBTYPE size_arg, DAT_RETURN_SUBTYPE data_arg)
 {
 	const struct ib_attr *attr = ep->obj.ia->attr;
-	uint32_t most = ep->datagrams ? attr->max_private_resolve : attr->max_private_connect;
+	uint32_t most = ep->end.datagrams ? attr->max_private_resolve : attr->max_private_connect;
 
 	if (size < 0 || (uint32_t)size > most)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, size_arg);
@@ -154,7 +154,7 @@ static DAT_RETURN ep_connect_begin(struct dapl_ep *ep, const struct attempt *att
 
 	pthread_mutex_lock(&ep->lock);
 	status = start_check_locked(ep);
-	if (status == DAT_SUCCESS && ep->datagrams)
+	if (status == DAT_SUCCESS && ep->end.datagrams)
 		status = ud_resolve_locked(ep, &attempt->remote, attempt->data,
 					   (uint32_t)attempt->size);
 	else if (status == DAT_SUCCESS)
@@ -181,7 +181,7 @@ static DAT_RETURN ep_connect_start(struct dapl_ep *ep, const struct attempt *att
 	device = ep->obj.ia->device;
 	/* a cancelled thread could not release the CM channel */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	reads = !ep->datagrams && ib_cm_acquire(device) >= 0;
+	reads = !ep->end.datagrams && ib_cm_acquire(device) >= 0;
 	status = ep_connect_begin(ep, attempt);
 	if (reads && status == DAT_SUCCESS)
 		ib_cm_read(device);
@@ -200,7 +200,7 @@ static DAT_RETURN ep_connect_check(const struct dapl_ep *ep, const struct sockad
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!ep)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!evd_from(ep->connect_evd))
+	if (!evd_from(ep->end.connect_evd))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
 	if (!attempt->timeout)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, subtype);
@@ -258,7 +258,7 @@ DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	status = dup_read(dup, &attempt);
 	if (status != DAT_SUCCESS)
 		return status;
-	if (!evd_from(ep->connect_evd))
+	if (!evd_from(ep->end.connect_evd))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
 	/* An EP of another IA may have an address of another family. */
 	status = remote_parse((const struct sockaddr *)&attempt.remote, ep->local.ss_family,

@@ -63,7 +63,7 @@ static void attr_take(struct dapl_ep *ep, const struct ep_parts *parts, const DA
 		ep->attr = *attr;
 	else
 		ep_attr_default(parts->ia, parts->recv, parts->request, &ep->attr);
-	ep->datagrams = ep_attr_is_datagram(&ep->attr);
+	ep->end.datagrams = ep_attr_is_datagram(&ep->attr);
 	ep->default_depths = !attr;
 	ep->read_in = ep->attr.max_rdma_read_in;
 	ep->read_out = ep->attr.max_rdma_read_out;
@@ -90,12 +90,17 @@ static DAT_RETURN ep_build(const struct ep_parts *parts, const DAT_EP_ATTR *attr
 			srq_detach(parts->srq);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
-	lock_init(&new->post_lock, RANK_EP_POST);
-	lock_init(&new->recv_lock, RANK_EP_RECV);
+	lock_init(&new->end.post_lock, RANK_EP_POST);
+	lock_init(&new->end.recv_lock, RANK_EP_RECV);
 	pthread_mutex_init(&new->lock, NULL);
 	pthread_cond_init(&new->idle, NULL);
 	TAILQ_INIT(&new->peers);
 	task_init(&new->task, parts->ia->device, ep_task_run);
+	new->room = (struct evd_room_waiter){ .task = &new->task, .due = EP_DUE_ROOM };
+	new->end.flights = (struct rmr_flights){ .lock = &new->end.post_lock,
+						 .retired = &new->end.request.retired,
+						 .task = &new->task,
+						 .due = EP_DUE_FLIGHTS };
 	new->srq = parts->srq;
 	new->longest = parts->ia->attr->max_message < UINT32_MAX
 			       ? (uint32_t)parts->ia->attr->max_message

@@ -33,9 +33,9 @@ static void mark_locked(struct dapl_ep *ep)
 
 	if (ep->marker_posted)
 		return;
-	lock_acquire(&ep->post_lock);
+	lock_acquire(&ep->end.post_lock);
 	ep->marker_posted = ep_request_post_locked(ep, &marker, NULL) == DAT_SUCCESS;
-	lock_release(&ep->post_lock);
+	lock_release(&ep->end.post_lock);
 }
 
 static bool requests_done_locked(struct dapl_ep *ep)
@@ -43,7 +43,7 @@ static bool requests_done_locked(struct dapl_ep *ep)
 	if (!ep->request_evd)
 		return true;
 	evd_drain(ep->request_evd);
-	if (!dto_ring_outstanding(&ep->request))
+	if (!dto_ring_outstanding(&ep->end.request))
 		return true;
 	mark_locked(ep);
 	return false;
@@ -96,7 +96,7 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ep_count_locked(ep, DCNT_EP_DISCONNECT, 1);
 	state = atomic_load_explicit(&ep->state, memory_order_relaxed);
-	if (ep->datagrams) /* nothing is connected */
+	if (ep->end.datagrams) /* nothing is connected */
 		state = DAT_EP_STATE_DISCONNECTED;
 	switch ((int)state) {
 	case DAT_EP_STATE_DISCONNECTED: break;

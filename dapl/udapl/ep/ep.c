@@ -17,16 +17,16 @@ bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event)
 	log_at(LOG_TRACE, "ep %p: %s to %s", (void *)ep, ep_state_name(now), ep_state_name(next));
 	/* Stored before the state, so that no completion of the new connection counts as announced. */
 	if (event == EP_CONNECT || event == EP_ACCEPT)
-		atomic_store_explicit(&ep->unannounced, true, memory_order_release);
+		atomic_store_explicit(&ep->end.unannounced, true, memory_order_release);
 	else if (next == DAT_EP_STATE_UNCONNECTED)
-		atomic_store_explicit(&ep->unannounced, false, memory_order_release);
+		atomic_store_explicit(&ep->end.unannounced, false, memory_order_release);
 	if (event == EP_ACCEPT)
 		atomic_store_explicit(&ep->accepted, false, memory_order_relaxed);
 	/* release: pairs with request_state; a thread that sees the state sees the QP as it was set up for it */
 	atomic_store_explicit(&ep->state, next, memory_order_release);
-	lock_acquire(&ep->post_lock);
+	lock_acquire(&ep->end.post_lock);
 	ep_send_credits_update_locked(ep);
-	lock_release(&ep->post_lock);
+	lock_release(&ep->end.post_lock);
 	return true;
 }
 
@@ -34,9 +34,9 @@ void ep_accepted_locked(struct dapl_ep *ep)
 {
 	/* release: pairs with ep_takes_requests */
 	atomic_store_explicit(&ep->accepted, true, memory_order_release);
-	lock_acquire(&ep->post_lock);
+	lock_acquire(&ep->end.post_lock);
 	ep_send_credits_update_locked(ep);
-	lock_release(&ep->post_lock);
+	lock_release(&ep->end.post_lock);
 }
 
 static void ep_detach(struct dapl_ep *ep)
@@ -119,7 +119,7 @@ static struct ib_conn *conn_take_locked(struct dapl_ep *ep)
 static void ep_still(struct dapl_ep *ep, struct ib_conn *conn)
 {
 	ib_conn_destroy(conn);
-	evd_ending_cancel(ep->connect_evd, ep);
+	evd_ending_cancel(ep->end.connect_evd, &ep->room);
 	ep_notice_cancel(ep);
 	ep_silence(ep);
 }

@@ -4,6 +4,7 @@
 #define DAPL_EP_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include "dapl/udapl/evd/dto.h"
 #include "dapl/udapl/evd/evd.h"
 #include "dapl/udapl/mem/mem.h"
@@ -20,21 +21,13 @@ struct dapl_ep {
 	struct ib_qp *qp;
 	struct ib_qp_posts posts; /* post functions of `qp` */
 	struct ib_qp_caps caps;	  /* as granted; `attr` has the depths at which a queue is full */
-	struct dto_ring request, recv;
-	uint32_t longest; /* bytes of the longest segment that the device takes; constant */
-	struct lock post_lock, recv_lock; /* serialise posts of one side */
-	bool datagrams;			  /* service type UD: see ep/ud.h; constant */
-	_Atomic DAT_EP_STATE state;	  /* written under lock by ep_set_state_locked only */
-	atomic_bool accepted; /* dat_cr_accept brought the QP up; see ep_takes_requests */
-
-	/*
-	 * Counters of posts are guarded by the post lock of that side, those of receives by the lock of
-	 * the receive EVD, the others by this EP's lock.
-	 */
-	struct ep_counters counters;
+	uint32_t longest;	  /* bytes of the longest segment that the device takes; constant */
+	struct dto_end end;	  /* what the conversion of completions reads */
+	_Atomic DAT_EP_STATE state; /* written under lock by ep_set_state_locked only */
+	atomic_bool accepted;	    /* dat_cr_accept brought the QP up; see ep_takes_requests */
 
 	struct dapl_pz *pz; /* lock, as all below */
-	struct dapl_evd *recv_evd, *request_evd, *connect_evd;
+	struct dapl_evd *recv_evd, *request_evd;
 	struct dapl_srq *srq; /* constant */
 	DAT_EP_ATTR attr;     /* what dat_ep_query answers */
 	/*
@@ -45,9 +38,6 @@ struct dapl_ep {
 	DAT_COUNT read_in, read_out;
 
 	TAILQ_HEAD(ud_peers, dapl_ud_peer) peers; /* of an EP of datagrams */
-	struct rmr_flights flights;		  /* post_lock */
-	atomic_uint flights_watched; /* not 0: the event thread ends flights whose slots retire */
-	LIST_HEAD(, dapl_rmr) rmrs;  /* bound through this EP, with its scope; rmr_lock */
 
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* `busy` was cleared, or `leaving` fell */
@@ -77,19 +67,15 @@ struct dapl_ep {
 	/* An SRQ EP is or was connected: a last-WQE notice follows, or followed, the terminal event. */
 	bool notice_owed;
 	/*
-	 * An EP whose connection ended is in at most one list. First it waits for room in the connect EVD, whose lock
-	 * guards list and flag. Then it is among the notices of the IA (ep/notice.c), guarded by notices_lock.
+	 * An EP whose connection ended first waits for room in the connect EVD. Then it is among the notices of the IA
+	 * (ep/notice.c), guarded by notices_lock.
 	 */
-	TAILQ_ENTRY(dapl_ep) entry;
-	bool waits_for_room, notice_queued;
-	/*
-	 * True while the EP connects, and neither ESTABLISHED nor a terminal event is in the connect
-	 * EVD yet. An EVD that also takes completions then holds the EP's completions back (evd/evd.h).
-	 * ep_set_state_locked sets it on entry into ACTIVE_ and COMPLETION_PENDING, and clears it on
-	 * return to UNCONNECTED; evd_post clears it with the connection event.
-	 */
-	atomic_bool unannounced;
+	struct evd_room_waiter room;
+	TAILQ_ENTRY(dapl_ep) notice;
+	bool notice_queued;
 };
+
+_Static_assert(offsetof(struct dapl_ep, end) == DTO_END_AT, "dto_end_of");
 
 static inline struct dapl_ep *ep_from(DAT_EP_HANDLE handle)
 {
@@ -124,7 +110,7 @@ static inline void ep_unlock(struct dapl_ep *ep)
 
 static inline void ep_count_locked(struct dapl_ep *ep, DAT_EP_COUNTERS which, uint64_t more)
 {
-	ep->counters.value[which] += more;
+	ep->end.counters.value[which] += more;
 }
 
 static inline enum evd_stream ep_recv_stream(const struct dapl_ep *ep)
@@ -222,7 +208,7 @@ struct ep_qp_parts {
 	struct ib_qp *qp; /* NULL: there is no PZ */
 	struct ib_qp_caps caps;
 	struct dto_ring request, recv;
-	struct rmr_flights flights;
+	struct rmr_flight_list flights;
 };
 DAT_RETURN ep_qp_prepare(struct dapl_ep *ep, const struct ep_config *config,
 			 struct ep_qp_parts *parts);
@@ -253,8 +239,9 @@ void ep_qp_destroy(struct dapl_ep *ep); /* drops completions that are still in t
  * zero-based region has an offset instead, so an IA that has had such a region posts nothing inline. The creation of
  * such a region calls ep_inline_end before its key is known; ep_inline_update is called for an EP that is newly listed.
  */
-void ep_inline_end(struct dapl_ia *ia);
 void ep_inline_update(struct dapl_ep *ep);
+void ep_inline_end(struct dapl_ia *ia);		      /* upward.h */
+void ep_flights_land(struct dapl_ia *ia, bool watch); /* upward.h */
 /* Drains the CQs of the EP into its EVDs. false: one EVD has no room for all completions. */
 bool ep_drain(struct dapl_ep *ep);
 
@@ -271,9 +258,9 @@ bool ep_drain(struct dapl_ep *ep);
 #define EP_FACT_DEVICE	   (TASK_FACT << 2) /* the device reported an error of the QP */
 #define EP_FACT_LAST_WQE   (TASK_FACT << 3) /* the QP holds no buffer of the SRQ any more */
 void ep_task_run(struct task *task, unsigned mask);
-/* Called by the data path, with the lock of one of the EP's EVDs held. */
-void ep_dto_failed(struct dapl_ep *ep);
-/* Called by the event thread for async events of the device (evd/async.c). */
+/* upward.h */
+void ep_dto_failed(struct obj *ep);
+/* Called by the event thread for async events of the device (ia/async_upcall.c). */
 void ep_qp_failed(struct dapl_ep *ep);
 void ep_device_error(struct dapl_ep *ep);
 void ep_last_wqe(struct dapl_ep *ep);

@@ -71,7 +71,7 @@ static DAT_RETURN state_check_locked(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	if (mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS &&
 	    param->ep_attr.recv_completion_flags != ep->attr.recv_completion_flags) {
 		ep_drain(ep);
-		if (dto_ring_outstanding(&ep->recv))
+		if (dto_ring_outstanding(&ep->end.recv))
 			return ep_state_error(state);
 	}
 	return DAT_SUCCESS;

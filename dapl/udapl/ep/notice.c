@@ -29,7 +29,7 @@ void ep_notice_queue_locked(struct dapl_ep *ep)
 		return;
 	pthread_mutex_lock(&ia->notices_lock);
 	ep->notice_queued = true;
-	TAILQ_INSERT_TAIL(&ia->notices, ep, entry);
+	TAILQ_INSERT_TAIL(&ia->notices, ep, notice);
 	pthread_mutex_unlock(&ia->notices_lock);
 	task_post(&ia->task, IA_DUE_NOTICES);
 }
@@ -41,7 +41,7 @@ static bool was_reported(const struct dapl_ep *ep)
 
 static void unlist_locked(struct dapl_ia *ia, struct dapl_ep *ep)
 {
-	TAILQ_REMOVE(&ia->notices, ep, entry);
+	TAILQ_REMOVE(&ia->notices, ep, notice);
 	ep->notice_queued = false;
 }
 
@@ -57,7 +57,7 @@ void ep_notices_post(struct dapl_ia *ia)
 			task_at_locked(&ia->task, ep_last_wqe_deadline(ep));
 			break;
 		}
-		if (!async_post_last_wqe(ep))
+		if (!async_post_last_wqe(&ep->obj))
 			break;
 		atomic_store_explicit(&ia->last_wqe_silent, !reported, memory_order_relaxed);
 		unlist_locked(ia, ep);

@@ -21,7 +21,7 @@ struct ep_config ep_config_of(const struct dapl_ep *ep)
 	return (struct ep_config){ .pz = ep->pz,
 				   .recv_evd = ep->recv_evd,
 				   .request_evd = ep->request_evd,
-				   .connect_evd = ep->connect_evd,
+				   .connect_evd = ep->end.connect_evd,
 				   .attr = ep->attr };
 }
 
@@ -42,7 +42,7 @@ void ep_config_set_locked(struct dapl_ep *ep, const struct ep_config *config)
 	ep->pz = config->pz;
 	ep->recv_evd = config->recv_evd;
 	ep->request_evd = config->request_evd;
-	ep->connect_evd = config->connect_evd;
+	ep->end.connect_evd = config->connect_evd;
 	attr_set_locked(ep, &config->attr);
 }
 
@@ -95,6 +95,25 @@ void ep_inline_end(struct dapl_ia *ia)
 	pthread_mutex_unlock(&ia->lock);
 }
 
+void ep_flights_land(struct dapl_ia *ia, bool watch)
+{
+	struct dapl_ep *ep;
+	struct obj *obj;
+
+	pthread_mutex_lock(&ia->lock);
+	TAILQ_FOREACH(obj, &ia->objects[OBJ_EP], link) {
+		ep = (struct dapl_ep *)obj;
+		/*
+		 * The completion's side also uses an exchange: either this thread sees the retired
+		 * slot, or the completion sees the flag.
+		 */
+		if (watch)
+			atomic_exchange(&ep->end.flights.watched, 1);
+		rmr_flights_land(&ep->end.flights);
+	}
+	pthread_mutex_unlock(&ia->lock);
+}
+
 /* A query returns the sizes that the device granted, and the queue is full at that size. */
 static void caps_store(struct dapl_ep *ep, const struct ib_qp_caps *caps)
 {
@@ -140,12 +159,12 @@ static DAT_RETURN qp_make(struct dapl_ep *ep, const struct ep_config *config,
 	if (status == DAT_SUCCESS)
 		status = side_cq(ia, config->recv_evd, &recv_cq);
 	if (status == DAT_SUCCESS)
-		status = (ep->datagrams ? ib_qp_create_datagram
-					: ib_qp_create)(config->pz->pd, send_cq, recv_cq, srq, caps,
-							ep, &new);
+		status = (ep->end.datagrams ? ib_qp_create_datagram
+					    : ib_qp_create)(config->pz->pd, send_cq, recv_cq, srq,
+							    caps, ep, &new);
 	if (status != DAT_SUCCESS)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	status = qp_table_set(ia, ib_qp_num(new), ep);
+	status = qp_table_set(ia, ib_qp_num(new), &ep->obj);
 	if (status != DAT_SUCCESS) {
 		ib_qp_destroy(new);
 		return status;
@@ -186,7 +205,8 @@ DAT_RETURN ep_qp_prepare(struct dapl_ep *ep, const struct ep_config *config,
 	if (status == DAT_SUCCESS)
 		status = dto_ring_init(&parts->recv, recv ? parts->caps.recv_wr : 0);
 	if (status == DAT_SUCCESS)
-		status = rmr_flights_init(&parts->flights, &parts->request);
+		status = rmr_flights_init(&parts->flights, parts->request.mask + 1,
+					  parts->request.depth);
 	if (status != DAT_SUCCESS)
 		ep_qp_discard(ep, parts);
 	return status;
@@ -194,26 +214,26 @@ DAT_RETURN ep_qp_prepare(struct dapl_ep *ep, const struct ep_config *config,
 
 static void post_locks_take(struct dapl_ep *ep)
 {
-	lock_acquire(&ep->post_lock);
-	lock_acquire(&ep->recv_lock);
+	lock_acquire(&ep->end.post_lock);
+	lock_acquire(&ep->end.recv_lock);
 }
 
 static void post_locks_give(struct dapl_ep *ep)
 {
-	lock_release(&ep->recv_lock);
-	lock_release(&ep->post_lock);
+	lock_release(&ep->end.recv_lock);
+	lock_release(&ep->end.post_lock);
 }
 
 /* The EP has had no QP and no rings before. */
 static void parts_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts)
 {
 	post_locks_take(ep);
-	ep->request = parts->request;
-	ep->recv = parts->recv;
-	ep->flights = parts->flights;
-	atomic_store(&ep->flights_watched, 0);
-	dto_ring_name(&ep->request, DTO_REQUEST, &ep->obj);
-	dto_ring_name(&ep->recv, DTO_RECV, &ep->obj);
+	ep->end.request = parts->request;
+	ep->end.recv = parts->recv;
+	ep->end.flights.list = parts->flights;
+	atomic_store(&ep->end.flights.watched, 0);
+	dto_ring_name(&ep->end.request, DTO_REQUEST, &ep->obj);
+	dto_ring_name(&ep->end.recv, DTO_RECV, &ep->obj);
 	if (parts->qp) {
 		caps_store(ep, &parts->caps);
 		ep->posts = ib_qp_posts(parts->qp);
@@ -256,13 +276,13 @@ static struct ib_qp *qp_take(struct dapl_ep *ep)
 /* A concurrent post reads the ring before it finds that there is no QP, so the post locks are held. */
 static void rings_free(struct dapl_ep *ep)
 {
-	struct rmr_flights flights;
+	struct rmr_flight_list flights;
 
 	post_locks_take(ep);
-	flights = ep->flights;
-	ep->flights = (struct rmr_flights){ .list = NULL };
-	dto_ring_free(&ep->request, ep->request_evd);
-	dto_ring_free(&ep->recv, ep->recv_evd);
+	flights = ep->end.flights.list;
+	ep->end.flights.list = (struct rmr_flight_list){ .flights = NULL };
+	dto_ring_free(&ep->end.request, ep->request_evd);
+	dto_ring_free(&ep->end.recv, ep->recv_evd);
 	post_locks_give(ep);
 	rmr_flights_end(&flights);
 }
@@ -280,7 +300,7 @@ bool ep_drain(struct dapl_ep *ep)
 static void qp_hide(struct dapl_ep *ep, struct ib_qp *qp)
 {
 	qp_table_clear(ep->obj.ia, ib_qp_num(qp));
-	rmr_ep_ended(ep);
+	rmr_ep_ended(&ep->end.rmrs);
 	post_locks_take(ep);
 	obj_next_generation(&ep->obj);
 	post_locks_give(ep);
@@ -301,7 +321,7 @@ static bool holds_buffers(struct dapl_ep *ep)
 
 static bool flushed(struct dapl_ep *ep)
 {
-	return !dto_ring_outstanding(&ep->request) && !dto_ring_outstanding(&ep->recv) &&
+	return !dto_ring_outstanding(&ep->end.request) && !dto_ring_outstanding(&ep->end.recv) &&
 	       !holds_buffers(ep);
 }
 
@@ -324,8 +344,8 @@ static void qp_flush(struct dapl_ep *ep, struct ib_qp *qp, bool (*done)(struct d
 		if (clock_now() >= deadline) {
 			log_at(LOG_WARN,
 			       "ep %p: qp 0x%x holds %u requests and %u receives after a second",
-			       (void *)ep, ib_qp_num(qp), dto_ring_outstanding(&ep->request),
-			       dto_ring_outstanding(&ep->recv));
+			       (void *)ep, ib_qp_num(qp), dto_ring_outstanding(&ep->end.request),
+			       dto_ring_outstanding(&ep->end.recv));
 			break;
 		}
 		nanosleep(&pause, NULL);

@@ -20,7 +20,7 @@ static void credits_update_locked(struct dto_ring *ring, bool postable)
 
 void ep_send_credits_update_locked(struct dapl_ep *ep)
 {
-	credits_update_locked(&ep->request, is_postable(ep));
+	credits_update_locked(&ep->end.request, is_postable(ep));
 }
 
 /* Receives may be posted in any state. With an SRQ the ring has depth 0. Datagrams take the slow path. */
@@ -30,25 +30,27 @@ void ep_recv_credits_update_locked(struct dapl_ep *ep)
 	bool ended =
 		atomic_load_explicit(&ep->state, memory_order_relaxed) == DAT_EP_STATE_DISCONNECTED;
 
-	credits_update_locked(&ep->recv,
-			      ep->qp && EP_ATTR(ep, max_recv_iov) > 0 && !ended && !ep->datagrams);
+	credits_update_locked(&ep->end.recv, ep->qp && EP_ATTR(ep, max_recv_iov) > 0 && !ended &&
+						     !ep->end.datagrams);
 }
 
 /* ---- a post that the device refused ---- */
 
 DAT_RETURN ep_request_undo_locked(struct dapl_ep *ep, int error)
 {
-	uint32_t posted = slot_withdraw(&ep->request);
+	uint32_t posted = slot_withdraw(&ep->end.request);
 
-	ep->request.signalled = posted - ep->request.depth; /* the next request is signalled */
-	request_count_locked(ep, ep->request.slots[posted & ep->request.mask], 0 - (uint64_t)1);
+	ep->end.request.signalled =
+		posted - ep->end.request.depth; /* the next request is signalled */
+	request_count_locked(ep, ep->end.request.slots[posted & ep->end.request.mask],
+			     0 - (uint64_t)1);
 	return ib_post_refused(error);
 }
 
 DAT_RETURN ep_recv_undo_locked(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segments, int count,
 			       int error)
 {
-	slot_withdraw(&ep->recv);
+	slot_withdraw(&ep->end.recv);
 	recv_count_locked(ep, 0 - (uint64_t)1, dto_list_length(segments, (unsigned)count));
 	return ib_post_refused(error);
 }
@@ -59,7 +61,7 @@ DAT_RETURN ep_request_room_locked(struct dapl_ep *ep, uint32_t wanted)
 {
 	if (!ep->qp)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-	if (dto_ring_room(&ep->request) < wanted)
+	if (dto_ring_room(&ep->end.request) < wanted)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	return DAT_SUCCESS;
 }
@@ -67,7 +69,7 @@ DAT_RETURN ep_request_room_locked(struct dapl_ep *ep, uint32_t wanted)
 /* The EVD to drain for more room, or NULL. */
 static struct dapl_evd *evd_with_room_locked(struct dapl_ep *ep, uint32_t wanted)
 {
-	struct dto_ring *ring = &ep->request;
+	struct dto_ring *ring = &ep->end.request;
 	uint32_t oldest = atomic_load_explicit(&ring->retired, memory_order_relaxed);
 
 	if (!ep->qp || !ring->depth || dto_ring_room(ring) >= wanted)
@@ -80,19 +82,19 @@ void ep_request_lock(struct dapl_ep *ep, uint32_t wanted)
 {
 	struct dapl_evd *evd;
 
-	lock_acquire(&ep->post_lock);
+	lock_acquire(&ep->end.post_lock);
 	evd = evd_with_room_locked(ep, wanted);
 	if (!evd)
 		return;
-	lock_release(&ep->post_lock);
+	lock_release(&ep->end.post_lock);
 	evd_drain(evd);
-	lock_acquire(&ep->post_lock);
+	lock_acquire(&ep->end.post_lock);
 }
 
 DAT_RETURN ep_request_post_locked(struct dapl_ep *ep, struct ep_request *request,
 				  struct ib_bind *bind)
 {
-	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
+	uint32_t posted = atomic_load_explicit(&ep->end.request.posted, memory_order_relaxed);
 	DAT_RETURN status = ep_request_room_locked(ep, 1);
 
 	if (status == DAT_SUCCESS)

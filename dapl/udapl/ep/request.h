@@ -86,7 +86,7 @@ ALWAYS_INLINE DAT_RETURN request_post_locked(struct dapl_ep *ep, uint32_t posted
 					     struct dto_slot slot, struct ib_send_work *work,
 					     struct ib_bind *bind)
 {
-	struct dto_ring *ring = &ep->request;
+	struct dto_ring *ring = &ep->end.request;
 	int error;
 
 	if (request_is_silent(ring, posted, slot.flags))
@@ -116,7 +116,7 @@ ALWAYS_INLINE DAT_RETURN recv_post_locked(struct dapl_ep *ep, uint32_t posted, s
 {
 	int error;
 
-	work->wr_id = slot_publish(&ep->recv, posted, slot);
+	work->wr_id = slot_publish(&ep->end.recv, posted, slot);
 	work->next = NULL;
 	recv_count_locked(ep, 1, length);
 	error = ib_post_recv_work(&ep->posts, work);

@@ -10,10 +10,10 @@ static DAT_SRQ_STATE state_set(struct dapl_srq *srq, DAT_SRQ_STATE state)
 {
 	DAT_SRQ_STATE before;
 
-	lock_acquire(&srq->lock);
+	lock_acquire(&srq->pool.lock);
 	before = srq->state;
 	srq->state = state;
-	lock_release(&srq->lock);
+	lock_release(&srq->pool.lock);
 	return before;
 }
 
@@ -22,8 +22,8 @@ static DAT_SRQ_STATE state_set(struct dapl_srq *srq, DAT_SRQ_STATE state)
  */
 static DAT_RETURN srq_destroy(struct dapl_srq *srq)
 {
-	struct dto_slot *slots = srq->slots;
-	uint32_t *free_slots = srq->free_slots;
+	struct dto_slot *slots = srq->pool.slots;
+	uint32_t *free_slots = srq->pool.free_slots;
 	/* Nothing is posted from here on. */
 	DAT_SRQ_STATE before = state_set(srq, DAT_SRQ_STATE_SHUTDOWN);
 	DAT_RETURN status = ib_srq_destroy(srq->srq);
@@ -32,12 +32,12 @@ static DAT_RETURN srq_destroy(struct dapl_srq *srq)
 		state_set(srq, before);
 		return status;
 	}
-	/* Behind this lock no late event finds the SRQ any more (srq_slot_return). */
-	lock_acquire(&srq->lock);
+	/* Behind this lock no late event finds the SRQ any more (dto_pool_return). */
+	lock_acquire(&srq->pool.lock);
 	obj_next_generation(&srq->obj);
-	srq->slots = NULL;
-	srq->free_slots = NULL;
-	lock_release(&srq->lock);
+	srq->pool.slots = NULL;
+	srq->pool.free_slots = NULL;
+	lock_release(&srq->pool.lock);
 	free(slots);
 	free(free_slots);
 	if (srq->pz)
@@ -62,10 +62,10 @@ static DAT_RETURN srq_build(struct dapl_srq *srq, const DAT_SRQ_ATTR *attr)
 	 * For the largest queue of the device, so that a resize moves no slot; what is not used
 	 * costs address space alone.
 	 */
-	srq->slots_end = max_wr > device->max_srq_wr ? max_wr : device->max_srq_wr;
-	srq->slots = calloc(srq->slots_end, sizeof(*srq->slots));
-	srq->free_slots = calloc(srq->slots_end, sizeof(*srq->free_slots));
-	if (!srq->slots || !srq->free_slots)
+	srq->pool.slots_end = max_wr > device->max_srq_wr ? max_wr : device->max_srq_wr;
+	srq->pool.slots = calloc(srq->pool.slots_end, sizeof(*srq->pool.slots));
+	srq->pool.free_slots = calloc(srq->pool.slots_end, sizeof(*srq->pool.free_slots));
+	if (!srq->pool.slots || !srq->pool.free_slots)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	srq->state = DAT_SRQ_STATE_OPERATIONAL;
 	return DAT_SUCCESS;
@@ -105,7 +105,7 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		obj_release(&pz->obj);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
-	lock_init(&srq->lock, RANK_SRQ);
+	lock_init(&srq->pool.lock, RANK_SRQ);
 	srq->pz = pz;
 	status = srq_build(srq, attr);
 	if (status != DAT_SUCCESS) {
@@ -151,20 +151,21 @@ static DAT_RETURN srq_post_locked(struct dapl_srq *srq, const DAT_LMR_TRIPLET *s
 		return DAT_ERROR(DAT_INVALID_STATE, srq->state == DAT_SRQ_STATE_SHUTDOWN
 							    ? DAT_INVALID_STATE_SRQ_SHUTDOWN
 							    : DAT_INVALID_STATE_SRQ_ERROR);
-	if (srq->outstanding >= (uint32_t)srq->attr.max_recv_dtos)
+	if (srq->pool.outstanding >= (uint32_t)srq->attr.max_recv_dtos)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	/* The one given back last is in the cache. */
-	slot = srq->free_count ? srq->free_slots[srq->free_count - 1] : srq->fresh;
-	srq->slots[slot] = (struct dto_slot){ .cookie = cookie, .operation = DAT_DTO_RECEIVE };
+	slot = srq->pool.free_count ? srq->pool.free_slots[srq->pool.free_count - 1]
+				    : srq->pool.fresh;
+	srq->pool.slots[slot] = (struct dto_slot){ .cookie = cookie, .operation = DAT_DTO_RECEIVE };
 	status = ib_post_srq_recv(srq->srq, dto_id(DTO_SRQ, &srq->obj, slot), segments, count);
 	if (status != DAT_SUCCESS)
 		return status;
 	/* It cannot have come back yet: that takes the lock. */
-	if (srq->free_count)
-		srq->free_count--;
+	if (srq->pool.free_count)
+		srq->pool.free_count--;
 	else
-		srq->fresh++;
-	srq->outstanding++;
+		srq->pool.fresh++;
+	srq->pool.outstanding++;
 	return DAT_SUCCESS;
 }
 
@@ -182,9 +183,9 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT count, DAT_LMR_TR
 		return status;
 
 	dto_list_init(&list, segments, (unsigned)count);
-	lock_acquire(&srq->lock);
+	lock_acquire(&srq->pool.lock);
 	status = srq_post_locked(srq, list.segments, list.count, cookie);
-	lock_release(&srq->lock);
+	lock_release(&srq->pool.lock);
 	return status;
 }
 
@@ -218,52 +219,16 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	srq_collect(srq);
 	now.ia_handle = ia_handle(srq->obj.ia);
 	now.pz_handle = srq->pz;
-	lock_acquire(&srq->lock);
+	lock_acquire(&srq->pool.lock);
 	now.srq_state = srq->state;
 	now.max_recv_dtos = srq->attr.max_recv_dtos;
 	now.max_recv_iov = srq->attr.max_recv_iov;
 	now.low_watermark = srq->attr.low_watermark;
-	now.outstanding_dto_count = (DAT_COUNT)srq->outstanding;
-	now.available_dto_count = (DAT_COUNT)(srq->outstanding - srq->ready);
-	lock_release(&srq->lock);
+	now.outstanding_dto_count = (DAT_COUNT)srq->pool.outstanding;
+	now.available_dto_count = (DAT_COUNT)(srq->pool.outstanding - srq->pool.ready);
+	lock_release(&srq->pool.lock);
 	*param = now;
 	return DAT_SUCCESS;
-}
-
-/* ---- slots ---- */
-
-struct dapl_srq *srq_from_id(uint64_t id)
-{
-	struct dapl_srq *srq = obj_at(OBJ_SRQ, dto_id_index(id));
-
-	/* acquire: pairs with the release in obj_publish */
-	if (!srq || atomic_load_explicit(&srq->obj.kind, memory_order_acquire) != OBJ_SRQ ||
-	    dto_generation(&srq->obj) != dto_id_generation(id) || dto_id_slot(id) >= srq->slots_end)
-		return NULL;
-	return srq;
-}
-
-void srq_slot_ready(uint64_t id)
-{
-	struct dapl_srq *srq = obj_at(OBJ_SRQ, dto_id_index(id));
-
-	lock_acquire(&srq->lock);
-	if (srq_from_id(id))
-		srq->ready++;
-	lock_release(&srq->lock);
-}
-
-void srq_slot_return(uint64_t id, bool was_ready)
-{
-	struct dapl_srq *srq = obj_at(OBJ_SRQ, dto_id_index(id));
-
-	lock_acquire(&srq->lock);
-	if (srq_from_id(id)) {
-		srq->free_slots[srq->free_count++] = dto_id_slot(id);
-		srq->outstanding--;
-		srq->ready -= was_ready;
-	}
-	lock_release(&srq->lock);
 }
 
 /* ---- EPs and the device ---- */
@@ -274,10 +239,10 @@ DAT_RETURN srq_attach(struct dapl_srq *srq)
 
 	if (!obj_hold(&srq->obj))
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_SHUTDOWN);
-	lock_acquire(&srq->lock);
+	lock_acquire(&srq->pool.lock);
 	if (srq->state == DAT_SRQ_STATE_ERROR)
 		status = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_ERROR);
-	lock_release(&srq->lock);
+	lock_release(&srq->pool.lock);
 	if (status != DAT_SUCCESS)
 		obj_release(&srq->obj);
 	return status;

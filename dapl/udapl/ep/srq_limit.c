@@ -17,10 +17,10 @@ static DAT_RETURN resize_check(struct dapl_srq *srq, uint32_t wanted)
 {
 	DAT_RETURN status = DAT_SUCCESS;
 
-	lock_acquire(&srq->lock);
-	if (wanted < srq->outstanding || wanted < (uint32_t)srq->attr.low_watermark)
+	lock_acquire(&srq->pool.lock);
+	if (wanted < srq->pool.outstanding || wanted < (uint32_t)srq->attr.low_watermark)
 		status = DAT_ERROR(DAT_INVALID_STATE, 0);
-	lock_release(&srq->lock);
+	lock_release(&srq->pool.lock);
 	return status;
 }
 
@@ -32,11 +32,11 @@ static bool limit_posts(struct dapl_srq *srq, uint32_t count)
 {
 	bool fits;
 
-	lock_acquire(&srq->lock);
-	fits = count >= srq->outstanding;
+	lock_acquire(&srq->pool.lock);
+	fits = count >= srq->pool.outstanding;
 	if (fits)
 		srq->attr.max_recv_dtos = (DAT_COUNT)count;
-	lock_release(&srq->lock);
+	lock_release(&srq->pool.lock);
 	return fits;
 }
 
@@ -58,7 +58,7 @@ static DAT_RETURN grow(struct dapl_srq *srq, uint32_t wanted)
 	if (srq->obj.ia->attr->srq_resize)
 		status = ib_srq_resize(srq->srq, &wanted);
 	if (status == DAT_SUCCESS)
-		limit_posts(srq, wanted < srq->slots_end ? wanted : srq->slots_end);
+		limit_posts(srq, wanted < srq->pool.slots_end ? wanted : srq->pool.slots_end);
 	return status;
 }
 
@@ -95,9 +95,9 @@ static bool is_low(struct dapl_srq *srq)
 	bool low;
 
 	srq_collect(srq);
-	lock_acquire(&srq->lock);
-	low = (DAT_COUNT)(srq->outstanding - srq->ready) < srq->attr.low_watermark;
-	lock_release(&srq->lock);
+	lock_acquire(&srq->pool.lock);
+	low = (DAT_COUNT)(srq->pool.outstanding - srq->pool.ready) < srq->attr.low_watermark;
+	lock_release(&srq->pool.lock);
 	return low;
 }
 
@@ -105,12 +105,12 @@ static void watermark_report(struct dapl_srq *srq)
 {
 	bool first;
 
-	lock_acquire(&srq->lock);
+	lock_acquire(&srq->pool.lock);
 	first = srq->watch.armed;
 	srq->watch.armed = false;
-	lock_release(&srq->lock);
+	lock_release(&srq->pool.lock);
 	if (first)
-		async_post_srq_low(srq);
+		async_post_srq(&srq->obj, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
 /*
@@ -122,12 +122,12 @@ void srq_limit_reached(struct dapl_srq *srq)
 	uint32_t watermark;
 	bool doubtful;
 
-	lock_acquire(&srq->lock);
+	lock_acquire(&srq->pool.lock);
 	doubtful = srq->watch.doubtful;
 	srq->watch.asked = doubtful;
 	srq->watch.doubtful = false;
 	watermark = srq->watch.armed ? (uint32_t)srq->attr.low_watermark : 0;
-	lock_release(&srq->lock);
+	lock_release(&srq->pool.lock);
 	if (doubtful && watermark && !is_low(srq) &&
 	    ib_srq_limit(srq->srq, watermark) == DAT_SUCCESS)
 		return;
@@ -140,7 +140,7 @@ static struct srq_watch watch_set(struct dapl_srq *srq, DAT_COUNT watermark,
 {
 	struct srq_watch before;
 
-	lock_acquire(&srq->lock);
+	lock_acquire(&srq->pool.lock);
 	before = srq->watch;
 	srq->attr.low_watermark = watermark;
 	srq->watch = (struct srq_watch){ .armed = watermark > 0,
@@ -148,7 +148,7 @@ static struct srq_watch watch_set(struct dapl_srq *srq, DAT_COUNT watermark,
 					 .doubtful = before.asked };
 	if (back)
 		srq->watch = *back;
-	lock_release(&srq->lock);
+	lock_release(&srq->pool.lock);
 	return before;
 }
 

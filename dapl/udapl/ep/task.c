@@ -37,7 +37,7 @@ static struct ib_conn *break_locked(struct dapl_ep *ep)
 static void device_error_post(struct dapl_ep *ep)
 {
 	if (!ep->notice_owed)
-		async_post_ep_broken(ep);
+		async_post_ep_broken(&ep->obj);
 }
 
 /* After the first failure the fact is set, and each later completion costs only this check. */
@@ -47,9 +47,9 @@ static void fact_set(struct dapl_ep *ep, unsigned fact, unsigned due)
 		task_post(&ep->task, fact | due);
 }
 
-void ep_dto_failed(struct dapl_ep *ep)
+void ep_dto_failed(struct obj *ep)
 {
-	fact_set(ep, EP_FACT_DTO_FAILED, EP_DUE_FACTS);
+	fact_set((struct dapl_ep *)ep, EP_FACT_DTO_FAILED, EP_DUE_FACTS);
 }
 
 void ep_qp_failed(struct dapl_ep *ep)
@@ -81,8 +81,8 @@ void ep_last_wqe(struct dapl_ep *ep)
 /* Changes with each completion that is taken. */
 static uint32_t retired(struct dapl_ep *ep)
 {
-	return atomic_load_explicit(&ep->request.retired, memory_order_relaxed) +
-	       atomic_load_explicit(&ep->recv.retired, memory_order_relaxed);
+	return atomic_load_explicit(&ep->end.request.retired, memory_order_relaxed) +
+	       atomic_load_explicit(&ep->end.recv.retired, memory_order_relaxed);
 }
 
 void ep_watch_begin_locked(struct dapl_ep *ep)
@@ -153,7 +153,7 @@ void ep_task_run(struct task *task, unsigned mask)
 	struct ib_conn *conn;
 
 	if (mask & EP_DUE_FLIGHTS)
-		rmr_flights_land(ep);
+		rmr_flights_land(&ep->end.flights);
 	pthread_mutex_lock(&ep->lock);
 	conn = ep_task_run_locked(ep, mask);
 	pthread_mutex_unlock(&ep->lock);
@@ -166,7 +166,7 @@ void ep_task_run(struct task *task, unsigned mask)
  */
 void ep_silence(struct dapl_ep *ep)
 {
-	struct dapl_evd *evds[] = { ep->recv_evd, ep->request_evd, ep->connect_evd };
+	struct dapl_evd *evds[] = { ep->recv_evd, ep->request_evd, ep->end.connect_evd };
 	size_t i;
 
 	task_close(&ep->task);

@@ -67,7 +67,7 @@ static bool ep_ud_tell_locked(struct dapl_ep *ep, DAT_IB_EVENT_NUMBER number, DA
 	};
 
 	ud_event_extend(&event, type, peer);
-	if (evd_from(ep->connect_evd) && evd_post_or_overflow(ep->connect_evd, &event))
+	if (evd_from(ep->end.connect_evd) && evd_post_or_overflow(ep->end.connect_evd, &event))
 		return true;
 	log_at(LOG_WARN, "ep %p: no room for an event of a datagram peer", (void *)ep);
 	return false;
@@ -248,8 +248,8 @@ static void posts_pass(struct dapl_ia *ia)
 	TAILQ_FOREACH(obj, &ia->objects[OBJ_EP], link) {
 		struct dapl_ep *ep = (struct dapl_ep *)obj;
 
-		lock_acquire(&ep->post_lock);
-		lock_release(&ep->post_lock);
+		lock_acquire(&ep->end.post_lock);
+		lock_release(&ep->end.post_lock);
 	}
 	pthread_mutex_unlock(&ia->lock);
 }

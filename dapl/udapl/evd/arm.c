@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "dapl/udapl/ext/ext.h"
 #include "dapl/udapl/evd/evd.h"
 #include "util/cancel.h"
 #include "util/log.h"
@@ -60,6 +59,23 @@ void evd_disarmed_locked(struct dapl_evd *evd)
 {
 	evd->arming &= ~(EVD_ARMED | EVD_NARROW);
 	evd->idle_arms = IDLE_ARMS_FIRST;
+}
+
+void evd_arm_locked(struct dapl_evd *evd)
+{
+	/* A failure was logged; pending events are still counted, and the next call arms again. */
+	if (evd->cq && evd_may_trigger_locked(evd))
+		evd_arm_cq_locked(evd, false);
+}
+
+void evd_rearm_and_count_locked(struct dapl_evd *evd, DAT_COUNT known)
+{
+	if (!evd_may_trigger_locked(evd))
+		return;
+	evd_arm_locked(evd);
+	evd->notes &= ~EVD_PENDING;
+	if (evd_count_locked(evd) > known)
+		evd->due |= EVD_DUE_TRIGGER;
 }
 
 bool evd_fired_locked(struct dapl_evd *evd, bool *wake)

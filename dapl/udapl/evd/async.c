@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Asynchronous errors: turns the device's reports into events on the async EVDs. */
-#include <stddef.h>
-#include "dapl/udapl/ep/ep.h"
+/* Asynchronous errors: the events that report them, and the async EVD that each goes to. */
+#include "dapl/udapl/evd/evd.h"
 #include "util/log.h"
 
 /*
@@ -78,9 +77,9 @@ static void async_post(const struct dapl_ia *ia, DAT_EVENT_NUMBER number, DAT_HA
 	post_pinned(route_pin(ia), number, handle, reason);
 }
 
-void async_post_ep_broken(struct dapl_ep *ep)
+void async_post_ep_broken(struct obj *ep)
 {
-	async_post(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
+	async_post(ep->ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
 }
 
 void async_post_evd_overflow(struct dapl_evd *evd)
@@ -88,15 +87,15 @@ void async_post_evd_overflow(struct dapl_evd *evd)
 	async_post(evd->obj.ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 }
 
-void async_post_srq_low(struct dapl_srq *srq)
+void async_post_srq(struct obj *srq, DAT_COUNT reason)
 {
-	async_post(srq->obj.ia, SRQ_EVENT, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
+	async_post(srq->ia, SRQ_EVENT, srq, reason);
 }
 
-bool async_post_last_wqe(struct dapl_ep *ep)
+bool async_post_last_wqe(struct obj *ep)
 {
 	DAT_EVENT event = async_event(DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
-	struct dapl_evd *evd = route_pin(ep->obj.ia);
+	struct dapl_evd *evd = route_pin(ep->ia);
 	bool posted = !evd || evd_post(evd, &event);
 
 	if (evd)
@@ -115,30 +114,7 @@ void async_room(struct dapl_evd *evd)
 	pthread_mutex_unlock(&ia_all_lock);
 }
 
-void ia_task_run(struct task *task, unsigned mask)
-{
-	(void)mask; /* one kind of work */
-	ep_notices_post((struct dapl_ia *)((char *)task - offsetof(struct dapl_ia, task)));
-}
-
-/* ---- from the device ---- */
-
-/* Completions of a CQ that overflowed are lost, so its endpoints are broken. */
-static void cq_failed(struct dapl_evd *evd)
-{
-	struct dapl_ia *ia = evd->obj.ia;
-	struct obj *obj;
-
-	evd_broken(evd);
-	pthread_mutex_lock(&ia->lock);
-	TAILQ_FOREACH(obj, &ia->objects[OBJ_EP], link) {
-		struct dapl_ep *ep = (struct dapl_ep *)obj;
-
-		if (ep->recv_evd == evd || ep->request_evd == evd)
-			ep_qp_failed(ep);
-	}
-	pthread_mutex_unlock(&ia->lock);
-}
+/* ---- events about the device ---- */
 
 /* A device event is posted once to each async EVD, also if several IAs share it. */
 static bool heard_locked(const struct dapl_ia *ia)
@@ -166,7 +142,7 @@ static struct dapl_ia *hearer_locked(const struct ib_device *device, uint64_t af
 }
 
 /* The lock is released for each async_post, and IAs may come and go; their numbers only grow. */
-static void device_event(const struct ib_device *device, DAT_EVENT_NUMBER number, DAT_COUNT reason)
+void async_post_device(const struct ib_device *device, DAT_EVENT_NUMBER number, DAT_COUNT reason)
 {
 	struct dapl_evd *evd = NULL;
 	DAT_HANDLE handle = NULL;
@@ -185,36 +161,4 @@ static void device_event(const struct ib_device *device, DAT_EVENT_NUMBER number
 		if (ia)
 			post_pinned(evd, number, handle, reason);
 	} while (ia);
-}
-
-void async_upcall(struct ib_device *device, enum ib_async_kind kind, void *owner)
-{
-	struct dapl_srq *srq = owner;
-
-	if (owner && (kind == IB_ASYNC_CQ_ERROR || kind == IB_ASYNC_QP_ERROR)) {
-		struct dapl_ia *ia = ((struct obj *)owner)->ia;
-
-		ia_count(ia, DCNT_IA_ASYNC_ERROR);
-		ia_count(ia, kind == IB_ASYNC_CQ_ERROR ? DCNT_IA_ASYNC_CQ_ERROR
-						       : DCNT_IA_ASYNC_QP_ERROR);
-	}
-	switch (kind) {
-	case IB_ASYNC_CQ_ERROR:
-		if (owner) /* NULL for ia_no_cq, the CQ that no thread polls */
-			cq_failed(owner);
-		break;
-	case IB_ASYNC_QP_ERROR: ep_device_error(owner); break;
-	case IB_ASYNC_QP_LAST_WQE: ep_last_wqe(owner); break;
-	case IB_ASYNC_SRQ_ERROR:
-		srq_failed(srq);
-		async_post(srq->obj.ia, SRQ_EVENT, srq, DAT_SRQ_TRANSFER_TO_ERROR);
-		break;
-	case IB_ASYNC_SRQ_LIMIT: srq_limit_reached(srq); break;
-	case IB_ASYNC_DEVICE_FATAL:
-		device_event(device, DAT_ASYNC_ERROR_IA_CATASTROPHIC, DAT_IA_CATASTROPHIC_ERROR);
-		break;
-	case IB_ASYNC_PORT_ERROR:
-		device_event(device, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, DAT_IA_OTHER_ERROR);
-		break;
-	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Dequeues many events in one call, and counts pending events. */
 #include "dapl/udapl/evd/evd_take.h"
-#include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/evd/evd.h"
 
 /*
  * Converts a run of polled completions that are plain successes of `ring`, the EVD's cached ring. Work
@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) DAT_COUNT take_run_of(struct dapl_e
 	const struct ib_completion *next = store->next, *end = next + count;
 	const struct dto_slot *slot, *slots = ring->slots;
 	uint64_t index, base = ring->base, bytes = 0;
-	struct dapl_ep *ep = (struct dapl_ep *)ring->ep;
+	struct obj *ep = ring->ep;
 	uint32_t mask = ring->mask, length;
 
 	for (; next < end; next++) {

@@ -2,6 +2,7 @@
 /* The slots of posted work requests, and the events that their completions become. */
 #include <stdlib.h>
 #include <string.h>
+#include "dapl/udapl/base/upward.h"
 #include "dapl/udapl/evd/dto_complete.h"
 
 struct dto_ring dto_no_ring = { .base = UINT64_MAX };
@@ -79,24 +80,24 @@ void dto_list_pack(struct dto_list *list, const DAT_LMR_TRIPLET *segments, unsig
  * Returns the EP that posted the request, or NULL if it is freed, whatever object its slot holds
  * now.
  */
-static struct dapl_ep *poster(uint64_t id)
+static struct obj *poster(uint64_t id)
 {
-	struct dapl_ep *ep = obj_at(OBJ_EP, dto_id_index(id));
+	struct obj *ep = obj_at(OBJ_EP, dto_id_index(id));
 
 	/* acquire: pairs with the release in obj_publish */
-	if (!ep || atomic_load_explicit(&ep->obj.kind, memory_order_acquire) != OBJ_EP ||
-	    dto_generation(&ep->obj) != dto_id_generation(id))
+	if (!ep || atomic_load_explicit(&ep->kind, memory_order_acquire) != OBJ_EP ||
+	    dto_generation(ep) != dto_id_generation(id))
 		return NULL;
 	return ep;
 }
 
-static void uncommon_event(struct dapl_evd *evd, struct dapl_ep *ep, const struct dto_slot *slot,
+static void uncommon_event(struct dapl_evd *evd, struct obj *ep, const struct dto_slot *slot,
 			   const struct ib_completion *completion, DAT_EVENT *event)
 {
 	if (slot->operation == DAT_DTO_BIND_MW)
 		dto_fill_bind(evd, slot, completion, event);
 	else if (slot->kind & DTO_EXTENDED || completion->flags & IB_WITH_IMMEDIATE ||
-		 ep->datagrams)
+		 dto_end_of(ep)->datagrams)
 		dto_fill_extended(evd, ep, slot, completion, event);
 	else if (completion->status != DAT_DTO_SUCCESS)
 		dto_fill(evd, ep, slot->cookie, completion->status, 0, slot->operation, 0, event);
@@ -107,7 +108,7 @@ static void uncommon_event(struct dapl_evd *evd, struct dapl_ep *ep, const struc
 	}
 }
 
-unsigned dto_complete_slow(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
+unsigned dto_complete_slow(struct dapl_evd *evd, struct obj *ep, struct dto_ring *ring,
 			   const struct dto_slot *slot, const struct ib_completion *completion,
 			   DAT_EVENT *event)
 {
@@ -119,7 +120,7 @@ unsigned dto_complete_slow(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_
 	if (failed)
 		ib_completion_translate(&translated, slot->operation == DAT_DTO_RDMA_READ);
 	if (translated.flags & IB_WITH_INVALIDATE)
-		rmr_invalidated(ep, translated.immediate);
+		rmr_invalidated(&dto_end_of(ep)->rmrs, translated.immediate);
 	if (slot->kind & DTO_SILENT && (!failed || slot->operation >= DTO_UNBIND)) {
 		made = 0;
 	} else {
@@ -128,35 +129,35 @@ unsigned dto_complete_slow(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_
 			made = dto_event_that_wakes(evd, slot->flags);
 	}
 	if (failed && translated.status != DAT_DTO_ERR_FLUSHED && slot->operation != DTO_MARKER)
-		ep_dto_failed(ep);
+		upward.ep_dto_failed(ep);
 	if (ring)
 		dto_retire(ring, (uint32_t)(slot - ring->slots));
 	if (bind)
-		rmr_flight_landed(ep);
+		rmr_flight_landed(&dto_end_of(ep)->flights);
 	return made;
 }
 
 static unsigned complete_srq(struct dapl_evd *evd, const struct ib_completion *completion,
 			     DAT_EVENT *event)
 {
-	struct dapl_srq *srq = srq_from_id(completion->wr_id);
-	struct dapl_ep *ep = qp_table_find(evd->obj.ia, completion->qp_num);
+	struct dto_pool *pool = dto_pool_from_id(completion->wr_id);
+	struct obj *ep = qp_table_find(evd->obj.ia, completion->qp_num);
 	uint32_t index = dto_id_slot(completion->wr_id);
 
-	if (!srq || !ep)
+	if (!pool || !ep)
 		return DTO_SLOT;
-	if (ep->datagrams)
+	if (dto_end_of(ep)->datagrams)
 		return DTO_SLOT |
-		       dto_complete_slow(evd, ep, NULL, &srq->slots[index], completion, event);
+		       dto_complete_slow(evd, ep, NULL, &pool->slots[index], completion, event);
 	return DTO_SLOT |
-	       dto_complete_slot(evd, ep, NULL, &srq->slots[index], index, completion, event);
+	       dto_complete_slot(evd, ep, NULL, &pool->slots[index], index, completion, event);
 }
 
 unsigned dto_complete_by_id(struct dapl_evd *evd, const struct ib_completion *completion,
 			    DAT_EVENT *event)
 {
 	struct dto_ring *ring;
-	struct dapl_ep *ep;
+	struct obj *ep;
 	uint64_t index;
 
 	if (dto_id_side(completion->wr_id) == DTO_SRQ)
@@ -164,7 +165,8 @@ unsigned dto_complete_by_id(struct dapl_evd *evd, const struct ib_completion *co
 	ep = poster(completion->wr_id);
 	if (!ep)
 		return 0;
-	ring = dto_id_side(completion->wr_id) == DTO_REQUEST ? &ep->request : &ep->recv;
+	ring = dto_id_side(completion->wr_id) == DTO_REQUEST ? &dto_end_of(ep)->request
+							     : &dto_end_of(ep)->recv;
 	index = completion->wr_id ^ ring->base;
 	if (!ring->slots || index > ring->mask)
 		return 0;
@@ -177,7 +179,7 @@ unsigned dto_complete_by_id(struct dapl_evd *evd, const struct ib_completion *co
 
 bool dto_is_early(const struct dapl_evd *evd, const struct ib_completion *completion)
 {
-	struct dapl_ep *ep;
+	struct obj *ep;
 
 	if (completion->status != DAT_DTO_SUCCESS)
 		return false;
@@ -185,6 +187,6 @@ bool dto_is_early(const struct dapl_evd *evd, const struct ib_completion *comple
 		     ? qp_table_find(evd->obj.ia, completion->qp_num)
 		     : poster(completion->wr_id);
 	/* acquire: everything before the announcement is seen */
-	return ep && ep->connect_evd == evd &&
-	       atomic_load_explicit(&ep->unannounced, memory_order_acquire);
+	return ep && dto_end_of(ep)->connect_evd == evd &&
+	       atomic_load_explicit(&dto_end_of(ep)->unannounced, memory_order_acquire);
 }

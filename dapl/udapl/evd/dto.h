@@ -4,6 +4,8 @@
 #define DAPL_DTO_H
 
 #include "dapl/udapl/base/ia.h"
+#include "dapl/udapl/mem/mem.h"
+#include "util/lock.h"
 
 struct dapl_evd;
 
@@ -44,6 +46,60 @@ struct dto_ring {
 	uint32_t fast_until;
 	_Atomic uint32_t posted, retired;
 };
+
+/*
+ * What the conversion of completions knows of an endpoint, DTO_END_AT bytes behind the beginning of its `obj`: between
+ * the two is what posts read first.
+ */
+#define DTO_END_AT 112
+
+struct dto_end {
+	struct dto_ring request, recv;
+	struct lock post_lock, recv_lock; /* serialise posts of one side */
+	bool datagrams;			  /* service type UD: see ep/ud.h; constant */
+	/*
+	 * True while the EP connects, and neither ESTABLISHED nor a terminal event is in the connect
+	 * EVD yet. An EVD that also takes completions then holds the EP's completions back (evd/evd.h).
+	 * ep_set_state_locked sets it on entry into ACTIVE_ and COMPLETION_PENDING, and clears it on
+	 * return to UNCONNECTED; evd_post clears it with the connection event.
+	 */
+	atomic_bool unannounced;
+	struct dapl_evd *connect_evd; /* the EP's lock */
+	struct rmr_scope rmrs;	      /* bound through this EP, with its scope */
+	struct rmr_flights flights;
+	/*
+	 * Counters of posts are guarded by the post lock of that side, those of receives by the lock of
+	 * the receive EVD, the others by the EP's lock.
+	 */
+	struct ep_counters counters;
+};
+
+static inline struct dto_end *dto_end_of(const struct obj *ep)
+{
+	return (struct dto_end *)((uintptr_t)ep + DTO_END_AT);
+}
+
+/*
+ * The slots of the receives of an SRQ. It follows the SRQ's `obj`. An event may outlive the SRQ, so it names its slot by
+ * dto_id.
+ */
+struct dto_pool {
+	/* Guards all below unless noted; acquired inside EVD locks; survives the SRQ, see obj_new. */
+	struct lock lock;
+	struct dto_slot *slots; /* constant, like their number */
+	uint32_t slots_end;
+	uint32_t *free_slots; /* a stack, because completions come out of order */
+	uint32_t free_count;
+	uint32_t fresh;	      /* the first slot that was never used */
+	uint32_t outstanding; /* receives that are posted and whose event was not yet taken */
+	uint32_t ready;	      /* those of them that have completed into events */
+};
+
+/* Returns NULL if the SRQ is freed. */
+struct dto_pool *dto_pool_from_id(uint64_t id);
+/* A completion became a queued event; its slot stays outstanding until the consumer takes that. */
+void dto_pool_ready(uint64_t id);
+void dto_pool_return(uint64_t id, bool was_ready);
 
 /* `depth` in WRs; 0: nothing can be posted. */
 DAT_RETURN dto_ring_init(struct dto_ring *ring, uint32_t depth);

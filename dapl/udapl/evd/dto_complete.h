@@ -9,7 +9,7 @@
 unsigned dto_complete_by_id(struct dapl_evd *evd, const struct ib_completion *completion,
 			    DAT_EVENT *event);
 /* For a failed, suppressed or extended one, or one with an invalidation. `ring` is NULL for a receive from an SRQ. */
-unsigned dto_complete_slow(struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
+unsigned dto_complete_slow(struct dapl_evd *evd, struct obj *ep, struct dto_ring *ring,
 			   const struct dto_slot *slot, const struct ib_completion *completion,
 			   DAT_EVENT *event);
 
@@ -54,9 +54,8 @@ static inline uint32_t dto_length_fast(const struct dto_slot *slot,
 
 /* `slot` is slot `index` of `ring`; `ring` is NULL for a slot of an SRQ. */
 static inline __attribute__((always_inline)) unsigned dto_complete_slot(
-	struct dapl_evd *evd, struct dapl_ep *ep, struct dto_ring *ring,
-	const struct dto_slot *slot, uint32_t index, const struct ib_completion *completion,
-	DAT_EVENT *event)
+	struct dapl_evd *evd, struct obj *ep, struct dto_ring *ring, const struct dto_slot *slot,
+	uint32_t index, const struct ib_completion *completion, DAT_EVENT *event)
 {
 	uint32_t length;
 	unsigned made;
@@ -88,8 +87,8 @@ static inline __attribute__((always_inline)) unsigned dto_complete(
 		return dto_complete_by_id(evd, completion, event);
 	/* acquire: pairs with the release of `posted` by the poster; the slot is as it was posted */
 	atomic_load_explicit(&ring->posted, memory_order_acquire);
-	return dto_complete_slot(evd, (struct dapl_ep *)ring->ep, ring, &ring->slots[index],
-				 (uint32_t)index, completion, event);
+	return dto_complete_slot(evd, ring->ep, ring, &ring->slots[index], (uint32_t)index,
+				 completion, event);
 }
 
 #endif

@@ -4,10 +4,10 @@
 #define DAPL_DTO_EVENT_H
 
 #include <string.h>
-#include "dapl/udapl/ep/ep.h"
+#include "dapl/udapl/evd/evd.h"
 
 /* Writes each byte of the event once; unused bytes are zeros. */
-static inline void dto_fill(struct dapl_evd *evd, struct dapl_ep *ep, DAT_DTO_COOKIE cookie,
+static inline void dto_fill(struct dapl_evd *evd, struct obj *ep, DAT_DTO_COOKIE cookie,
 			    uint32_t status, uint32_t length, uint32_t operation,
 			    uint32_t rmr_context, DAT_EVENT *event)
 {
@@ -31,15 +31,17 @@ static inline void dto_fill(struct dapl_evd *evd, struct dapl_ep *ep, DAT_DTO_CO
 }
 
 /* Counts `messages` in the counter `which`, and their `bytes` in the next one. */
-static inline void dto_count_received(struct dapl_ep *ep, DAT_EP_COUNTERS which, uint64_t messages,
+static inline void dto_count_received(struct obj *ep, DAT_EP_COUNTERS which, uint64_t messages,
 				      uint64_t bytes)
 {
-	ep_count_locked(ep, which, messages);
-	ep_count_locked(ep, which + 1, bytes);
+	struct dto_end *end = dto_end_of(ep);
+
+	end->counters.value[which] += messages;
+	end->counters.value[which + 1] += bytes;
 }
 
 /* For a request of the InfiniBand extensions, or a receive with immediate data. */
-void dto_fill_extended(struct dapl_evd *evd, struct dapl_ep *ep, const struct dto_slot *slot,
+void dto_fill_extended(struct dapl_evd *evd, struct obj *ep, const struct dto_slot *slot,
 		       const struct ib_completion *completion, DAT_EVENT *event);
 /* For a bind. A failure is also reported to its RMR. */
 void dto_fill_bind(struct dapl_evd *evd, const struct dto_slot *slot,

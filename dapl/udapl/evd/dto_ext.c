@@ -21,9 +21,9 @@ static DAT_IB_EXT_TYPE type_of(uint32_t operation)
 	}
 }
 
-static uint32_t received_as(const struct dapl_ep *ep, const struct ib_completion *completion)
+static uint32_t received_as(const struct obj *ep, const struct ib_completion *completion)
 {
-	if (ep->datagrams)
+	if (dto_end_of(ep)->datagrams)
 		return completion->flags & IB_WITH_IMMEDIATE ? DAT_IB_DTO_RECV_UD_IMMED
 							     : DAT_IB_DTO_RECV_UD;
 	return completion->opcode == IB_RECV_WRITE ? DAT_IB_DTO_RECV_IMMED
@@ -37,7 +37,7 @@ static DAT_EP_COUNTERS dto_ext_counter_of(uint32_t operation)
 							: DCNT_EP_RECV_UD;
 }
 
-void dto_fill_extended(struct dapl_evd *evd, struct dapl_ep *ep, const struct dto_slot *slot,
+void dto_fill_extended(struct dapl_evd *evd, struct obj *ep, const struct dto_slot *slot,
 		       const struct ib_completion *completion, DAT_EVENT *event)
 {
 	DAT_IB_EXTENSION_EVENT_DATA *data =

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/evd/dto.h"
+#include "dapl/udapl/base/upward.h"
 #include "dapl/udapl/evd/evd.h"
 #include "dapl/udapl/base/lock_rank.h"
 #include "dapl/udapl/base/provider.h"
@@ -119,7 +120,7 @@ static DAT_RETURN evd_end(struct dapl_evd *evd)
 	evd_endings_wake_locked(evd);
 	lock_release(&evd->lock);
 	wait_out(evd);
-	evd_pause_cno(evd);
+	upward.cno_pause(evd);
 
 	/* A thread that still uses the handle finds neither events nor a CQ to poll. */
 	lock_acquire(&evd->lock);
@@ -134,14 +135,14 @@ static DAT_RETURN evd_end(struct dapl_evd *evd)
 		evd->cq = cq;
 		evd->state &= ~EVD_DYING;
 		lock_release(&evd->lock);
-		evd_resume_cno(evd);
+		upward.cno_resume(evd);
 		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
 	}
 	/* Work that is still due runs here, so that its async events are not lost. */
 	due = task_end(&evd->task);
 	if (due)
 		evd_task_run(&evd->task, due);
-	evd_leave_cno(evd);
+	upward.cno_leave(evd);
 	free(evd->ring);
 	evd->ring = NULL;
 	fd = atomic_exchange(&evd->fd, 0);
@@ -181,7 +182,7 @@ DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_
 			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_handle)
 {
 	struct dapl_ia *ia = ia_from(ia_handle);
-	struct dapl_cno *cno = cno_from(cno_handle);
+	struct dapl_cno *cno = obj_from(cno_handle, OBJ_CNO);
 	struct dapl_evd *evd;
 	DAT_RETURN status;
 
@@ -201,7 +202,7 @@ DAT_RETURN dapl_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_
 	status = evd_create(ia, min_qlen, flags, &evd);
 	if (status != DAT_SUCCESS)
 		return status;
-	status = evd_set_cno(evd, cno);
+	status = upward.cno_set(evd, cno);
 	if (status != DAT_SUCCESS) {
 		evd_destroy(evd);
 		return status;

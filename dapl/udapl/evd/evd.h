@@ -3,8 +3,8 @@
 #ifndef DAPL_EVD_H
 #define DAPL_EVD_H
 
+#include <stdarg.h>
 #include <dat2/dat_event_extensions.h>
-#include "dapl/udapl/cno/cno.h"
 #include "dapl/udapl/evd/dto.h"
 #include "dapl/udapl/base/task.h"
 #include "util/lock.h"
@@ -49,9 +49,17 @@
 #define EVD_DUE_ROOM	 (1u << 0) /* a full queue has room: post the events that wait for it */
 #define EVD_DUE_BROKEN	 (1u << 1) /* the CQ failed: post an async event, and trigger */
 #define EVD_DUE_OVERFLOW (1u << 2) /* an event was refused: post an async event */
-#define EVD_DUE_TRIGGER	 (1u << 3) /* evd_trigger */
-#define EVD_DUE_UNREADY	 (1u << 4) /* evd_unready */
+#define EVD_DUE_TRIGGER	 (1u << 3) /* of its CNO */
+#define EVD_DUE_UNREADY	 (1u << 4) /* of its CNO */
 #define EVD_DUE_LATER	 (EVD_DUE_ROOM | EVD_DUE_BROKEN | EVD_DUE_OVERFLOW)
+
+/* An object whose event found the EVD full: its task gets `due` once there is room. */
+struct evd_room_waiter {
+	TAILQ_ENTRY(evd_room_waiter) entry;
+	bool waits; /* it is listed; guarded by the EVD's lock, as the entry */
+	struct task *task;
+	unsigned due;
+};
 
 struct evd_entry {
 	DAT_EVENT event;
@@ -100,11 +108,15 @@ struct dapl_evd {
 	atomic_int fd;	   /* the consumer's descriptor + 1, created on request; 0: none */
 	bool thread_reads; /* the event thread reads the channel; guarded by `attaching` */
 	int channel; /* the channel in its CNO's descriptor; -1: none; guarded by `attaching` */
-	struct wakefd left;   /* raised by a waiter that leaves an EVD being destroyed */
-	struct dapl_cno *cno; /* guarded by both locks, see cno/cno.h */
+	struct wakefd left; /* raised by a waiter that leaves an EVD being destroyed */
+	/*
+	 * This and EVD_READY are changed with the locks of the CNO and of the EVD held, so either lock is enough to read
+	 * them.
+	 */
+	struct dapl_cno *cno;
 	TAILQ_ENTRY(dapl_evd) cno_link, ready_link; /* guarded by the CNO's lock */
 	struct task task;			    /* for EVD_DUE_LATER */
-	TAILQ_HEAD(, dapl_ep) endings;		    /* EPs whose terminal event waits for room */
+	TAILQ_HEAD(, evd_room_waiter) endings;	    /* of terminal events */
 	struct evd_counters counters;
 	/* the streams of the EVD, from which its class follows */
 	unsigned dto_streams;				     /* request and recv streams attached */
@@ -149,9 +161,9 @@ void evd_destroy(struct dapl_evd *evd);
 bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event);
 /* The same, and reports an overflow to the async EVD. */
 bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event);
-/* The same for the terminal event of an EP. After false, the EP's task gets EP_DUE_ROOM once there is room. */
-bool evd_post_ending(struct dapl_evd *evd, const DAT_EVENT *event, struct dapl_ep *ep);
-void evd_ending_cancel(struct dapl_evd *evd, struct dapl_ep *ep);
+/* The same for the terminal event of an EP. After false, the waiter is told once there is room. */
+bool evd_post_ending(struct dapl_evd *evd, const DAT_EVENT *event, struct evd_room_waiter *waiter);
+void evd_ending_cancel(struct dapl_evd *evd, struct evd_room_waiter *waiter);
 /*
  * Drains the CQ into the ring as far as there is room; the caller holds no EVD lock. false: there are
  * or may be completions left.
@@ -202,6 +214,14 @@ void evd_rearm_locked(struct dapl_evd *evd);
  * if it has to raise `wake`. It does both after it has released the lock.
  */
 bool evd_fired_locked(struct dapl_evd *evd, bool *wake);
+/* The EVD has a CNO, and an event of it may trigger that. */
+static inline bool evd_may_trigger_locked(const struct dapl_evd *evd)
+{
+	return evd->cno && evd->enabled && !(evd->state & (EVD_WAITED | EVD_DYING));
+}
+void evd_arm_locked(struct dapl_evd *evd); /* arms the CQ if an event of it may trigger the CNO */
+/* Re-arms the CQ, then counts the pending events. More than `known` of them make a trigger due. */
+void evd_rearm_and_count_locked(struct dapl_evd *evd, DAT_COUNT known);
 DAT_RETURN evd_arm(struct dapl_evd *evd, bool solicited, DAT_COUNT threshold);
 int evd_fd(struct dapl_evd *evd); /* -1 with errno */
 /* True if a dequeue would return an event or an error of the EVD. Leaves `due` to the next evd_unlock. */
@@ -227,7 +247,7 @@ static inline void evd_unlock(struct dapl_evd *evd)
 }
 
 void evd_task_run(struct task *task, unsigned mask);
-/* Posts EP_DUE_ROOM to the EPs in `endings`. */
+/* Tells the waiters in `endings` that there is room. */
 void evd_endings_wake_locked(struct dapl_evd *evd);
 void evd_broken(
 	struct dapl_evd *evd); /* the CQ overflowed: sets the ERROR state and wakes the waiter */
@@ -249,5 +269,13 @@ void evd_leave_set(struct dapl_evd *evd);
  */
 void evd_pin(struct dapl_evd *evd);
 void evd_unpin(struct dapl_evd *evd);
+
+/* Operations of the event extension. The handle is a live EVD (ia/ext_table.c). */
+DAT_RETURN ext_evd_get_fd(DAT_HANDLE evd, va_list args);
+DAT_RETURN ext_evd_arm(DAT_HANDLE evd, va_list args);
+DAT_RETURN ext_evd_dequeue_n(DAT_HANDLE evd, va_list args);
+DAT_RETURN ext_evd_pending(DAT_HANDLE evd, va_list args);
+DAT_RETURN ext_evd_signal(DAT_HANDLE evd, va_list args);
+DAT_RETURN ext_evd_wait_policy(DAT_HANDLE evd, va_list args);
 
 #endif

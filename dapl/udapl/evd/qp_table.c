@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Finds the EP of a QP number: a tree over the 24 bits of the number, read without a lock. */
 #include <stdlib.h>
-#include "dapl/udapl/ep/ep.h"
+#include "dapl/udapl/evd/evd.h"
 
 #define BITS   8
 #define FANOUT (1u << BITS)
@@ -11,7 +11,7 @@
  * one.
  */
 struct leaf {
-	_Atomic(struct dapl_ep *) eps[FANOUT];
+	_Atomic(struct obj *) eps[FANOUT];
 };
 
 struct branch {
@@ -32,7 +32,7 @@ static unsigned part(uint32_t qp_num, unsigned level)
  * Returns the entry of the number, or NULL if no number of its node was ever set. acquire: a node
  * is seen zeroed.
  */
-static _Atomic(struct dapl_ep *) *place(struct qp_table *table, uint32_t qp_num)
+static _Atomic(struct obj *) *place(struct qp_table *table, uint32_t qp_num)
 {
 	struct branch *branch =
 		atomic_load_explicit(&table->branches[part(qp_num, 2)], memory_order_acquire);
@@ -43,7 +43,7 @@ static _Atomic(struct dapl_ep *) *place(struct qp_table *table, uint32_t qp_num)
 	return leaf ? &leaf->eps[part(qp_num, 0)] : NULL;
 }
 
-static _Atomic(struct dapl_ep *) *place_make_locked(struct qp_table *table, uint32_t qp_num)
+static _Atomic(struct obj *) *place_make_locked(struct qp_table *table, uint32_t qp_num)
 {
 	_Atomic(struct branch *) *branch = &table->branches[part(qp_num, 2)];
 	_Atomic(struct leaf *) *leaf;
@@ -58,9 +58,9 @@ static _Atomic(struct dapl_ep *) *place_make_locked(struct qp_table *table, uint
 	return place(table, qp_num);
 }
 
-DAT_RETURN qp_table_set(struct dapl_ia *ia, uint32_t qp_num, struct dapl_ep *ep)
+DAT_RETURN qp_table_set(struct dapl_ia *ia, uint32_t qp_num, struct obj *ep)
 {
-	_Atomic(struct dapl_ep *) *found;
+	_Atomic(struct obj *) *found;
 
 	pthread_mutex_lock(&ia->qp_table->lock);
 	found = place_make_locked(ia->qp_table, qp_num);
@@ -72,15 +72,15 @@ DAT_RETURN qp_table_set(struct dapl_ia *ia, uint32_t qp_num, struct dapl_ep *ep)
 
 void qp_table_clear(struct dapl_ia *ia, uint32_t qp_num)
 {
-	_Atomic(struct dapl_ep *) *found = place(ia->qp_table, qp_num);
+	_Atomic(struct obj *) *found = place(ia->qp_table, qp_num);
 
 	if (found)
 		atomic_store(found, NULL);
 }
 
-struct dapl_ep *qp_table_find(const struct dapl_ia *ia, uint32_t qp_num)
+struct obj *qp_table_find(const struct dapl_ia *ia, uint32_t qp_num)
 {
-	_Atomic(struct dapl_ep *) *found = place(ia->qp_table, qp_num);
+	_Atomic(struct obj *) *found = place(ia->qp_table, qp_num);
 
 	/* acquire: the EP was built before it was entered */
 	return found ? atomic_load_explicit(found, memory_order_acquire) : NULL;

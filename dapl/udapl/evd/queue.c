@@ -76,9 +76,9 @@ static void drain_locked(struct dapl_evd *evd)
 		evd->state |= made & DTO_EVENT ? EVD_QUEUED : 0;
 		evd->notes |= made & DTO_NOTIFY ? EVD_MAY_RETURN | EVD_PENDING : 0;
 		if (made == DTO_SLOT)
-			srq_slot_return(entry->srq_id, false);
+			dto_pool_return(entry->srq_id, false);
 		else if (entry->srq_id)
-			srq_slot_ready(entry->srq_id);
+			dto_pool_ready(entry->srq_id);
 	}
 }
 
@@ -107,10 +107,10 @@ bool evd_drain(struct dapl_evd *evd)
 /* After ESTABLISHED or a terminal event, completions of the EP may enter the queue. */
 static void evd_queue_announce_locked(struct dapl_evd *evd, const DAT_EVENT *event)
 {
-	struct dapl_ep *ep = event->event_data.connect_event_data.ep_handle;
+	struct dto_end *end = dto_end_of(event->event_data.connect_event_data.ep_handle);
 
 	/* release: pairs with dto_is_early, the event is in the queue */
-	atomic_store_explicit(&ep->unannounced, false, memory_order_release);
+	atomic_store_explicit(&end->unannounced, false, memory_order_release);
 	if (evd->state & EVD_HOLDING)
 		evd_drain_locked(evd);
 }
@@ -139,15 +139,15 @@ static void push_locked(struct dapl_evd *evd, const DAT_EVENT *event)
 /*
  * Lists (`waits`) the EP whose terminal event found no room, or unlists it. Does nothing for NULL.
  */
-static void ending_list_locked(struct dapl_evd *evd, struct dapl_ep *ep, bool waits)
+static void ending_list_locked(struct dapl_evd *evd, struct evd_room_waiter *waiter, bool waits)
 {
-	if (!ep || ep->waits_for_room == waits)
+	if (!waiter || waiter->waits == waits)
 		return;
-	ep->waits_for_room = waits;
+	waiter->waits = waits;
 	if (waits)
-		TAILQ_INSERT_TAIL(&evd->endings, ep, entry);
+		TAILQ_INSERT_TAIL(&evd->endings, waiter, entry);
 	else
-		TAILQ_REMOVE(&evd->endings, ep, entry);
+		TAILQ_REMOVE(&evd->endings, waiter, entry);
 }
 
 /* An async EVD has one entry more than its length, for the event of its own overflow. */
@@ -168,7 +168,7 @@ static void overflow_locked(struct dapl_evd *evd)
 }
 
 static bool evd_queue_post(struct dapl_evd *evd, const DAT_EVENT *event, bool reports,
-			   struct dapl_ep *ending)
+			   struct evd_room_waiter *ending)
 {
 	bool room, wake;
 
@@ -207,9 +207,9 @@ bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event)
 	return evd_queue_post(evd, event, true, NULL);
 }
 
-bool evd_post_ending(struct dapl_evd *evd, const DAT_EVENT *event, struct dapl_ep *ep)
+bool evd_post_ending(struct dapl_evd *evd, const DAT_EVENT *event, struct evd_room_waiter *waiter)
 {
-	return evd_queue_post(evd, event, true, ep);
+	return evd_queue_post(evd, event, true, waiter);
 }
 
 /* ---- to the consumer ---- */
@@ -220,7 +220,7 @@ static void pop_locked(struct dapl_evd *evd, DAT_EVENT *event)
 
 	*event = entry->event;
 	if (entry->srq_id)
-		srq_slot_return(entry->srq_id, true);
+		dto_pool_return(entry->srq_id, true);
 	evd->software -= entry->software;
 	/* An empty ring restarts at entry 0, which is in the cache. */
 	if (evd->head == evd->tail) {
@@ -241,7 +241,7 @@ static void pop_locked(struct dapl_evd *evd, DAT_EVENT *event)
 bool evd_take_slow_locked(struct dapl_evd *evd, unsigned made, DAT_EVENT *event)
 {
 	if (made & DTO_SLOT)
-		srq_slot_return(ib_cq_last(evd->cq)->wr_id, false);
+		dto_pool_return(ib_cq_last(evd->cq)->wr_id, false);
 	return made & DTO_EVENT || evd_take_locked(evd, event);
 }
 
@@ -257,7 +257,7 @@ bool evd_take_locked(struct dapl_evd *evd, DAT_EVENT *event)
 	while (evd->cq && !(made & DTO_EVENT) && (completion = next_locked(evd))) {
 		made = dto_complete(evd, completion, event);
 		if (made & DTO_SLOT)
-			srq_slot_return(completion->wr_id, false);
+			dto_pool_return(completion->wr_id, false);
 	}
 	return made & DTO_EVENT;
 }
@@ -327,6 +327,6 @@ void evd_discard_locked(struct dapl_evd *evd)
 	while (evd_take_locked(evd, &event))
 		;
 	if (evd->state & EVD_HOLDING && dto_id_side(evd->held.wr_id) == DTO_SRQ)
-		srq_slot_return(evd->held.wr_id, false);
+		dto_pool_return(evd->held.wr_id, false);
 	evd->state &= ~EVD_HOLDING;
 }

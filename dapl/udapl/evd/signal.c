@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Signals, which wake the waiter of an EVD, and wait policies. */
 #include "dapl/udapl/evd/evd.h"
-#include "dapl/udapl/ext/ext.h"
 #include "util/cancel.h"
 #include "util/clock.h"
 

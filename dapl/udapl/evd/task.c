@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Work that a change of an EVD makes due: its CNO at once, the rest in the event thread. */
 #include <stddef.h>
-#include "dapl/udapl/ep/ep.h"
+#include "dapl/udapl/base/upward.h"
+#include "dapl/udapl/evd/evd.h"
 
 /*
  * The task is posted under the lock, so that evd_end, after it has held the lock, knows that no other thread posts it.
@@ -18,17 +19,17 @@ void evd_unlock_slow(struct dapl_evd *evd)
 	if (LOCK_CHECKED && due & (EVD_DUE_TRIGGER | EVD_DUE_BROKEN | EVD_DUE_UNREADY))
 		lock_check_none("the trigger of a CNO");
 	if (due & (EVD_DUE_TRIGGER | EVD_DUE_BROKEN))
-		evd_trigger(evd);
+		upward.cno_trigger(evd);
 	if (due & EVD_DUE_UNREADY)
-		evd_unready(evd);
+		upward.cno_unready(evd);
 }
 
 void evd_endings_wake_locked(struct dapl_evd *evd)
 {
-	struct dapl_ep *ep;
+	struct evd_room_waiter *waiter;
 
-	TAILQ_FOREACH(ep, &evd->endings, entry)
-		task_post(&ep->task, EP_DUE_ROOM);
+	TAILQ_FOREACH(waiter, &evd->endings, entry)
+		task_post(waiter->task, waiter->due);
 }
 
 void evd_task_run(struct task *task, unsigned mask)
@@ -48,14 +49,14 @@ void evd_task_run(struct task *task, unsigned mask)
 		async_room(evd);
 }
 
-void evd_ending_cancel(struct dapl_evd *evd, struct dapl_ep *ep)
+void evd_ending_cancel(struct dapl_evd *evd, struct evd_room_waiter *waiter)
 {
 	if (!evd)
 		return;
 	lock_acquire(&evd->lock);
-	if (ep->waits_for_room)
-		TAILQ_REMOVE(&evd->endings, ep, entry);
-	ep->waits_for_room = false;
+	if (waiter->waits)
+		TAILQ_REMOVE(&evd->endings, waiter, entry);
+	waiter->waits = false;
 	lock_release(&evd->lock);
 }
 

@@ -153,15 +153,15 @@ static uint64_t read_under(struct lock *lock, const uint64_t *value)
 static uint64_t ep_value(struct obj *obj, int counter)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)obj;
-	const uint64_t *value = &ep->counters.value[counter];
+	const uint64_t *value = &ep->end.counters.value[counter];
 	uint64_t now;
 
 	if (!ep_lock(ep))
 		return 0;
 	if (counter == DCNT_EP_POST_RECV || counter == DCNT_EP_POST_RECV_DATA)
-		now = read_under(&ep->recv_lock, value);
+		now = read_under(&ep->end.recv_lock, value);
 	else if (counter >= DCNT_EP_POST_SEND && counter < DCNT_EP_RECV)
-		now = read_under(&ep->post_lock, value);
+		now = read_under(&ep->end.post_lock, value);
 	else if (counter >= DCNT_EP_RECV && ep->recv_evd)
 		now = read_under(&ep->recv_evd->lock, value);
 	else
@@ -195,7 +195,7 @@ static struct view view_of(DAT_HANDLE handle)
 		return (struct view){ &ia->obj, ia_value, ia->counters.base, ia_names,
 				      DCNT_IA_ALL_COUNTERS };
 	if (ep)
-		return (struct view){ &ep->obj, ep_value, ep->counters.base, ep_names,
+		return (struct view){ &ep->obj, ep_value, ep->end.counters.base, ep_names,
 				      DCNT_EP_ALL_COUNTERS };
 	if (evd)
 		return (struct view){ &evd->obj, evd_value, evd->counters.base, evd_names,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Extension operations: each takes its arguments from the list, in the order of its macro. */
+/* The InfiniBand extension: each operation takes its arguments from the list, in the order of its macro. */
 #ifndef DAPL_EXT_H
 #define DAPL_EXT_H
 
 #include <stdarg.h>
-#include <dat2/dat_event_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 #include "dapl/udapl/base/ia.h"
 #include "dapl/udapl/base/provider.h"
@@ -22,29 +21,5 @@ void ext_kernel_free(struct dapl_ia *ia); /* frees the samples of a start */
 /* handles of an IA, EP or EVD, which the operations check themselves */
 DAT_RETURN ext_query_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN ext_print_counters(DAT_HANDLE handle, va_list args);
-/* these take a name in the place of a handle */
-DAT_RETURN ext_open_query(DAT_HANDLE name, va_list args);
-DAT_RETURN ext_close_query(DAT_HANDLE ia, va_list args);
-
-/* the event extension */
-DAT_RETURN ext_ev_version(DAT_HANDLE ia, va_list args);
-DAT_RETURN ext_evd_get_fd(DAT_HANDLE evd, va_list args);
-DAT_RETURN ext_evd_arm(DAT_HANDLE evd, va_list args);
-DAT_RETURN ext_evd_dequeue_n(DAT_HANDLE evd, va_list args);
-DAT_RETURN ext_evd_pending(DAT_HANDLE evd, va_list args);
-DAT_RETURN ext_evd_signal(DAT_HANDLE evd, va_list args);
-DAT_RETURN ext_evd_wait_policy(DAT_HANDLE evd, va_list args);
-DAT_RETURN ext_cno_get_fd(DAT_HANDLE cno, va_list args);
-DAT_RETURN ext_cno_arm(DAT_HANDLE cno, va_list args);
-DAT_RETURN ext_cno_signal(DAT_HANDLE cno, va_list args);
-DAT_RETURN ext_cno_poll(DAT_HANDLE cno, va_list args);
-DAT_RETURN ext_cno_get_pollfds(DAT_HANDLE cno, va_list args);
-DAT_RETURN ext_trywait(DAT_HANDLE ia, va_list args);
-DAT_RETURN ext_wait_mem(DAT_HANDLE handle, va_list args); /* handles of an IA, EVD or CNO */
-DAT_RETURN ext_pset_create(DAT_HANDLE ia, va_list args);
-DAT_RETURN ext_pset_add(DAT_HANDLE pset, va_list args);
-DAT_RETURN ext_pset_del(DAT_HANDLE pset, va_list args);
-DAT_RETURN ext_pset_poll(DAT_HANDLE pset, va_list args);
-DAT_RETURN ext_pset_free(DAT_HANDLE pset, va_list args);
 
 #endif

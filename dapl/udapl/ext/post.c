@@ -18,7 +18,7 @@ static DAT_RETURN atomic_post(struct dapl_ep *ep, struct ep_request *request, va
 	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
 	DAT_LMR_TRIPLET exact;
 
-	if (ep->datagrams)
+	if (ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ep->obj.ia->attr->atomics)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);
@@ -75,7 +75,7 @@ DAT_RETURN ext_rdma_write_immed(DAT_HANDLE handle, va_list args)
 	remote = va_arg(args, DAT_RMR_TRIPLET *);
 	work->word = va_arg(args, DAT_UINT32);
 	flags = va_arg(args, DAT_COMPLETION_FLAGS);
-	if (ep->datagrams)
+	if (ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (ep->obj.ia->attr->iwarp)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, 0);

@@ -21,7 +21,7 @@ DAT_RETURN ext_send_ud(DAT_HANDLE handle, va_list args)
 	to = va_arg(args, DAT_IB_ADDR_HANDLE *);
 	request.slot.cookie = va_arg(args, DAT_DTO_COOKIE);
 	flags = va_arg(args, DAT_COMPLETION_FLAGS);
-	if (!ep->datagrams)
+	if (!ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	status = list_check((unsigned)work->count, work->segments, EP_ATTR(ep, max_request_iov));
 	if (status != DAT_SUCCESS)
@@ -44,7 +44,7 @@ DAT_RETURN ext_ud_cm_free(DAT_HANDLE handle, va_list args)
 	DAT_CONTEXT context = va_arg(args, DAT_CONTEXT);
 	struct dapl_ep *ep = handle;
 
-	if (!ep->datagrams)
+	if (!ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	return ud_cm_free(ep, ud_peer_from(context.as_ptr));
 }
@@ -55,7 +55,7 @@ DAT_RETURN ext_ud_ah_free(DAT_HANDLE handle, va_list args)
 	const DAT_IB_ADDR_HANDLE *to = va_arg(args, DAT_IB_ADDR_HANDLE *);
 	struct dapl_ep *ep = handle;
 
-	if (!ep->datagrams)
+	if (!ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	return ud_ah_free(ep, to ? ud_peer_from(to->ah) : NULL);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The table of extension operations and the kind of object that each applies to. */
+#include "dapl/udapl/cno/cno.h"
+#include "dapl/udapl/cno/pset.h"
+#include "dapl/udapl/evd/evd.h"
 #include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/ia/open_query.h"
 #include "dapl/udapl/base/obj.h"
 
 struct operation {

@@ -4,6 +4,7 @@
 #include "dapl/udapl/ep/ud.h"
 #include "dapl/udapl/ext/ext.h"
 #include "dapl/udapl/base/provider.h"
+#include "dapl/udapl/cno/cno.h"
 #include "dapl/udapl/cno/pset.h"
 #include "dapl/udapl/sp/sp.h"
 #include "util/clock.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Attributes of an IA by its name: the IA is opened without an async EVD while they are read. */
-#include "dapl/udapl/ext/ext.h"
+#include "dapl/udapl/base/provider.h"
+#include "dapl/udapl/ia/open_query.h"
 
 DAT_RETURN ext_open_query(DAT_HANDLE name, va_list args)
 {

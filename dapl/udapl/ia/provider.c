@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 #include "dapl/udapl/base/ia.h"
 #include "dapl/udapl/base/provider.h"
+#include "dapl/udapl/ia/rooms.h"
 #include "dapl/udapl/ia/traced.h"
 #include "util/log.h"
 #include "util/settings.h"
@@ -251,6 +252,11 @@ EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 	status = dat_registry_remove_provider(&name->table, info);
 	if (status != DAT_SUCCESS)
 		log_at(LOG_WARN, "%s: the registry keeps it: 0x%x", info->ia_name, status);
+}
+
+__attribute__((constructor)) static void provider_load(void)
+{
+	rooms_open();
 }
 
 /*

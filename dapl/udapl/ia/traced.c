@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The calls of the data path with a line for each that is refused: call, object, reason, argument. */
 #include "dapl/udapl/ia/traced.h"
+#include <dat2/dat_event_extensions.h>
 #include "dapl/udapl/ext/ext.h"
 #include "dapl/udapl/base/names.h"
 #include "util/cancel.h"

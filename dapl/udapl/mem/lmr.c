@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <dat2/dat_ib_extensions.h>
-#include "dapl/udapl/ep/ep.h"
+#include "dapl/udapl/base/upward.h"
+#include "dapl/udapl/mem/mem.h"
 #include "dapl/udapl/base/provider.h"
 
 #define PRIVILEGES_REMOTE                                                                     \
@@ -145,7 +146,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		return status;
 	}
 	if (va_type == DAT_VA_TYPE_ZB)
-		ep_inline_end(ia);
+		upward.ep_inline_end(ia);
 	obj_publish(&lmr->obj, OBJ_LMR);
 	*lmr_handle = lmr;
 	if (lmr_context)
@@ -183,7 +184,7 @@ DAT_RETURN dapl_lmr_free(DAT_LMR_HANDLE handle)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
 	if (!obj_retire(&lmr->obj)) {
 		/* Retired binds do not need the LMR any more, but may not have released it yet. */
-		rmr_flights_land_all(lmr->obj.ia, false);
+		upward.ep_flights_land(lmr->obj.ia, false);
 		if (!obj_retire(&lmr->obj))
 			return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
 	}

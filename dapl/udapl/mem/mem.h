@@ -52,9 +52,12 @@ struct dapl_rmr {
 	DAT_RMR_PARAM param;
 	/* the LMR of the binding, which it holds; NULL if unbound; rmr_lock */
 	struct dapl_lmr *lmr;
-	struct dapl_ep *ep;	    /* the EP of the binding, with the scope of an EP; rmr_lock */
-	LIST_ENTRY(dapl_rmr) entry; /* in ep->rmrs; rmr_lock */
+	struct rmr_scope *scope; /* of the EP of the binding, with the scope of an EP; rmr_lock */
+	LIST_ENTRY(dapl_rmr) entry; /* in its list; rmr_lock */
 };
+
+/* The RMRs with the scope of an EP that are bound through it; rmr_lock. */
+LIST_HEAD(rmr_scope, dapl_rmr);
 
 extern struct lock rmr_lock; /* what RMRs are bound to; not held across calls of the device */
 
@@ -63,7 +66,8 @@ static inline struct dapl_rmr *rmr_from(DAT_RMR_HANDLE handle)
 	return obj_from(handle, OBJ_RMR);
 }
 
-void rmr_bind_locked(struct dapl_rmr *rmr, struct dapl_lmr *lmr, struct dapl_ep *ep, uint64_t id);
+void rmr_bind_locked(struct dapl_rmr *rmr, struct dapl_lmr *lmr, struct rmr_scope *scope,
+		     uint64_t id);
 void rmr_unbind_locked(struct dapl_rmr *rmr);
 /* Replaces a stale window. The caller holds the RMR's lock. */
 DAT_RETURN rmr_renew(struct dapl_rmr *rmr);
@@ -72,50 +76,54 @@ bool rmr_renew_all(struct dapl_ia *ia);
 /* Called when the bind `id` of the RMR in slot `index` of its pool failed. */
 void rmr_bind_failed(uint32_t index, uint64_t id);
 /* Called when the peer of the EP sent a message that invalidated `key`. */
-void rmr_invalidated(struct dapl_ep *ep, uint32_t key);
+void rmr_invalidated(struct rmr_scope *scope, uint32_t key);
 /* Called when the EP's connection or QP has ended. */
-void rmr_ep_ended(struct dapl_ep *ep);
+void rmr_ep_ended(struct rmr_scope *scope);
 void rmr_destroy(struct dapl_rmr *rmr);
 
 /*
  * Binds in flight (mem/rmr_flight.c). The device needs window and region of a bind when it executes it, so a bind holds both
  * from its post until its slot retires, or until the EP's QP is gone.
  */
-struct dto_ring;
 struct rmr_flight {
 	struct rmr_window *window;
 	struct dapl_lmr *lmr; /* NULL for an unbind */
 	uint32_t position;    /* position of the request in its ring */
 };
-/* The binds in flight of an EP, in posting order; guarded by its post lock. */
-struct rmr_flights {
-	struct rmr_flight *list; /* NULL if nothing can be posted */
+/* The binds in flight of a QP, in posting order. */
+struct rmr_flight_list {
+	struct rmr_flight *flights; /* NULL if nothing can be posted */
 	uint32_t mask, head, tail;
+};
+/* The binds in flight of an EP. */
+struct rmr_flights {
+	struct rmr_flight_list list;	 /* lock */
+	struct lock *lock;		 /* the EP's post lock */
+	const _Atomic uint32_t *retired; /* of its request ring */
+	atomic_uint watched;		 /* not 0: the task ends flights whose slots retire */
+	struct task *task;
+	unsigned due; /* what the task gets then */
 };
 DAT_RETURN rmr_window_create(struct dapl_pz *pz, bool type2, struct rmr_window **window);
 /* Accepts NULL. Returns false if a bind in flight still holds the window. */
 bool rmr_window_release(struct rmr_window *window);
-DAT_RETURN rmr_flights_init(struct rmr_flights *flights, const struct dto_ring *ring);
+/* For a ring of `size` slots, of which `depth` are used. */
+DAT_RETURN rmr_flights_init(struct rmr_flight_list *list, uint32_t size, uint32_t depth);
 /*
  * Called when the QP is destroyed or was never used: all flights end. The caller holds no spin
  * lock.
  */
-void rmr_flights_end(struct rmr_flights *flights);
+void rmr_flights_end(struct rmr_flight_list *list);
 /* The request in that position was posted. The caller holds the post lock and has seen room for it. */
-void rmr_flight_begin_locked(struct dapl_ep *ep, uint32_t position, struct rmr_window *window,
-			     struct dapl_lmr *lmr);
+void rmr_flight_begin_locked(struct rmr_flights *flights, uint32_t position,
+			     struct rmr_window *window, struct dapl_lmr *lmr);
 /* Releases what the flights hold whose slots have retired. The caller holds no lock but its IA's. */
-void rmr_flights_land(struct dapl_ep *ep);
-/*
- * The same for all EPs of the IA. With `watch`, a flight may hold a window without an RMR, which no
- * call would release; the event thread then releases it after the completion of the bind.
- */
-void rmr_flights_land_all(struct dapl_ia *ia, bool watch);
+void rmr_flights_land(struct rmr_flights *flights);
 /*
  * Called by the data path when the slot of a bind has retired, with the lock of the request EVD
  * held.
  */
-void rmr_flight_landed(struct dapl_ep *ep);
+void rmr_flight_landed(struct rmr_flights *flights);
 
 static inline struct dapl_pz *pz_from(DAT_PZ_HANDLE handle)
 {

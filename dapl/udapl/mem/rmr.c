@@ -3,21 +3,23 @@
  * Remote memory regions: created, queried, freed; and the ends of a binding that the consumer did
  * not ask for.
  */
-#include "dapl/udapl/ep/ep.h"
+#include "dapl/udapl/mem/mem.h"
 #include "dapl/udapl/base/lock_rank.h"
 #include "dapl/udapl/base/provider.h"
+#include "dapl/udapl/base/upward.h"
 
 struct lock rmr_lock = LOCK_INITIALIZER(RANK_RMR_BOUND);
 
-void rmr_bind_locked(struct dapl_rmr *rmr, struct dapl_lmr *lmr, struct dapl_ep *ep, uint64_t id)
+void rmr_bind_locked(struct dapl_rmr *rmr, struct dapl_lmr *lmr, struct rmr_scope *scope,
+		     uint64_t id)
 {
 	rmr_unbind_locked(rmr);
 	obj_hold(&lmr->obj); /* the caller holds it: this cannot fail */
 	rmr->lmr = lmr;
 	rmr->bound_by = id;
 	if (rmr->param.rmr_scope == DAT_RMR_SCOPE_EP) {
-		rmr->ep = ep;
-		LIST_INSERT_HEAD(&ep->rmrs, rmr, entry);
+		rmr->scope = scope;
+		LIST_INSERT_HEAD(scope, rmr, entry);
 	}
 }
 
@@ -30,9 +32,9 @@ void rmr_unbind_locked(struct dapl_rmr *rmr)
 	if (rmr->lmr)
 		obj_release(&rmr->lmr->obj);
 	rmr->lmr = NULL;
-	if (rmr->ep)
+	if (rmr->scope)
 		LIST_REMOVE(rmr, entry);
-	rmr->ep = NULL;
+	rmr->scope = NULL;
 }
 
 DAT_RETURN rmr_renew(struct dapl_rmr *rmr)
@@ -83,12 +85,12 @@ void rmr_bind_failed(uint32_t index, uint64_t id)
 	lock_release(&rmr_lock);
 }
 
-void rmr_invalidated(struct dapl_ep *ep, uint32_t key)
+void rmr_invalidated(struct rmr_scope *scope, uint32_t key)
 {
 	struct dapl_rmr *rmr;
 
 	lock_acquire(&rmr_lock);
-	LIST_FOREACH(rmr, &ep->rmrs, entry)
+	LIST_FOREACH(rmr, scope, entry)
 		if (rmr->param.rmr_context == key)
 			break;
 	if (rmr)
@@ -96,12 +98,12 @@ void rmr_invalidated(struct dapl_ep *ep, uint32_t key)
 	lock_release(&rmr_lock);
 }
 
-void rmr_ep_ended(struct dapl_ep *ep)
+void rmr_ep_ended(struct rmr_scope *scope)
 {
 	struct dapl_rmr *rmr;
 
 	lock_acquire(&rmr_lock);
-	while ((rmr = LIST_FIRST(&ep->rmrs))) {
+	while ((rmr = LIST_FIRST(scope))) {
 		rmr_unbind_locked(rmr);
 		/* Only its QP could unbind the window, and that QP accepts no requests any more. */
 		atomic_store(&rmr->stale, true);
@@ -127,9 +129,9 @@ void rmr_destroy(struct dapl_rmr *rmr)
 	rmr->window = NULL;
 	pthread_mutex_unlock(&rmr->lock);
 	if (window && atomic_load(&window->holders) > 1)
-		rmr_flights_land_all(rmr->obj.ia, false);
+		upward.ep_flights_land(rmr->obj.ia, false);
 	if (!rmr_window_release(window))
-		rmr_flights_land_all(rmr->obj.ia, true);
+		upward.ep_flights_land(rmr->obj.ia, true);
 	obj_release(&pz->obj);
 	obj_free(&rmr->obj, OBJ_RMR);
 }

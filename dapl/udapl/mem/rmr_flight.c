@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Binds in flight: each holds its window and its LMR until its slot of the send queue retires. */
 #include <stdlib.h>
-#include "dapl/udapl/ep/ep.h"
+#include "dapl/udapl/mem/mem.h"
 
 /* Held while flights end. It is acquired before an EP's post lock, and after an IA's lock. */
 static pthread_mutex_t landing = PTHREAD_MUTEX_INITIALIZER;
@@ -34,19 +34,19 @@ bool rmr_window_release(struct rmr_window *window)
 	return true;
 }
 
-DAT_RETURN rmr_flights_init(struct rmr_flights *flights, const struct dto_ring *ring)
+DAT_RETURN rmr_flights_init(struct rmr_flight_list *list, uint32_t size, uint32_t depth)
 {
 	/*
 	 * The list has twice the size of the ring, and room for the two requests of a bind, because
 	 * retired flights may still be listed.
 	 */
-	uint32_t size = ring->mask ? 2 * (ring->mask + 1) : 4;
+	uint32_t room = size > 1 ? 2 * size : 4;
 
-	*flights = (struct rmr_flights){ .mask = size - 1 };
-	if (!ring->depth)
+	*list = (struct rmr_flight_list){ .mask = room - 1 };
+	if (!depth)
 		return DAT_SUCCESS;
-	flights->list = calloc(size, sizeof(*flights->list));
-	return flights->list ? DAT_SUCCESS
+	list->flights = calloc(room, sizeof(*list->flights));
+	return list->flights ? DAT_SUCCESS
 			     : DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
@@ -61,81 +61,62 @@ static void flight_end(const struct rmr_flight *flight)
 		obj_release(&flight->lmr->obj);
 }
 
-void rmr_flights_end(struct rmr_flights *flights)
+void rmr_flights_end(struct rmr_flight_list *list)
 {
 	pthread_mutex_lock(&landing);
-	for (; flights->head != flights->tail; flights->head++)
-		flight_end(&flights->list[flights->head & flights->mask]);
+	for (; list->head != list->tail; list->head++)
+		flight_end(&list->flights[list->head & list->mask]);
 	pthread_mutex_unlock(&landing);
-	free(flights->list);
-	flights->list = NULL;
+	free(list->flights);
+	list->flights = NULL;
 }
 
-void rmr_flight_begin_locked(struct dapl_ep *ep, uint32_t position, struct rmr_window *window,
-			     struct dapl_lmr *lmr)
+void rmr_flight_begin_locked(struct rmr_flights *flights, uint32_t position,
+			     struct rmr_window *window, struct dapl_lmr *lmr)
 {
-	struct rmr_flights *flights = &ep->flights;
+	struct rmr_flight_list *list = &flights->list;
 
 	atomic_fetch_add(&window->holders, 1);
 	if (lmr)
 		obj_hold(&lmr->obj); /* the caller holds a reference, so this cannot fail */
-	flights->list[flights->tail & flights->mask] =
+	list->flights[list->tail & list->mask] =
 		(struct rmr_flight){ .position = position, .window = window, .lmr = lmr };
-	flights->tail++;
+	list->tail++;
 }
 
-static bool flight_take_landed(struct dapl_ep *ep, struct rmr_flight *flight)
+static bool flight_take_landed(struct rmr_flights *flights, struct rmr_flight *flight)
 {
-	struct rmr_flights *flights = &ep->flights;
+	struct rmr_flight_list *list = &flights->list;
 	bool landed = false;
 	uint32_t retired;
 
-	lock_acquire(&ep->post_lock);
-	if (flights->head != flights->tail) {
-		*flight = flights->list[flights->head & flights->mask];
+	lock_acquire(flights->lock);
+	if (list->head != list->tail) {
+		*flight = list->flights[list->head & list->mask];
 		/* acquire: the device is done with the request */
-		retired = atomic_load_explicit(&ep->request.retired, memory_order_acquire);
+		retired = atomic_load_explicit(flights->retired, memory_order_acquire);
 		landed = (int32_t)(retired - flight->position) > 0;
-		flights->head += landed;
+		list->head += landed;
 	}
 	/* A window that lost its RMR begins no more flights. */
-	if (flights->head == flights->tail)
-		atomic_store(&ep->flights_watched, 0);
-	lock_release(&ep->post_lock);
+	if (list->head == list->tail)
+		atomic_store(&flights->watched, 0);
+	lock_release(flights->lock);
 	return landed;
 }
 
-void rmr_flights_land(struct dapl_ep *ep)
+void rmr_flights_land(struct rmr_flights *flights)
 {
 	struct rmr_flight flight;
 
 	pthread_mutex_lock(&landing);
-	while (flight_take_landed(ep, &flight))
+	while (flight_take_landed(flights, &flight))
 		flight_end(&flight);
 	pthread_mutex_unlock(&landing);
 }
 
-void rmr_flights_land_all(struct dapl_ia *ia, bool watch)
+void rmr_flight_landed(struct rmr_flights *flights)
 {
-	struct dapl_ep *ep;
-	struct obj *obj;
-
-	pthread_mutex_lock(&ia->lock);
-	TAILQ_FOREACH(obj, &ia->objects[OBJ_EP], link) {
-		ep = (struct dapl_ep *)obj;
-		/*
-		 * The completion's side also uses an exchange: either this thread sees the retired
-		 * slot, or the completion sees the flag.
-		 */
-		if (watch)
-			atomic_exchange(&ep->flights_watched, 1);
-		rmr_flights_land(ep);
-	}
-	pthread_mutex_unlock(&ia->lock);
-}
-
-void rmr_flight_landed(struct dapl_ep *ep)
-{
-	if (atomic_fetch_or(&ep->flights_watched, 0))
-		task_post(&ep->task, EP_DUE_FLIGHTS);
+	if (atomic_fetch_or(&flights->watched, 0))
+		task_post(flights->task, flights->due);
 }

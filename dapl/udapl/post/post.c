@@ -47,11 +47,11 @@ ALWAYS_INLINE DAT_RETURN request_fast(struct dapl_ep *ep, unsigned op,
 	struct ib_send_work work;
 	DAT_RETURN status;
 
-	if (unlikely(!flags || !lock_try(&ep->post_lock)))
+	if (unlikely(!flags || !lock_try(&ep->end.post_lock)))
 		return request_slow(ep, op, segment, cookie, remote, completion);
-	posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
-	if (unlikely(credits_exhausted(&ep->request, posted))) {
-		lock_release(&ep->post_lock);
+	posted = atomic_load_explicit(&ep->end.request.posted, memory_order_relaxed);
+	if (unlikely(credits_exhausted(&ep->end.request, posted))) {
+		lock_release(&ep->end.post_lock);
 		return request_slow(ep, op, segment, cookie, remote, completion);
 	}
 	/* One by one: the struct has 128 bytes, of which a send needs only these. */
@@ -64,7 +64,7 @@ ALWAYS_INLINE DAT_RETURN request_fast(struct dapl_ep *ep, unsigned op,
 		work.remote_key = remote->rmr_context;
 	}
 	status = request_post_locked(ep, posted, slot, &work, NULL);
-	lock_release(&ep->post_lock);
+	lock_release(&ep->end.post_lock);
 	return status;
 }
 
@@ -127,17 +127,17 @@ ALWAYS_INLINE DAT_RETURN recv_fast(struct dapl_ep *ep, const DAT_LMR_TRIPLET *se
 	struct ib_recv_work work;
 	DAT_RETURN status;
 
-	if (unlikely(!length || !lock_try(&ep->recv_lock)))
+	if (unlikely(!length || !lock_try(&ep->end.recv_lock)))
 		return ep_post_recv_slow(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
-	posted = atomic_load_explicit(&ep->recv.posted, memory_order_relaxed);
-	if (unlikely(credits_exhausted(&ep->recv, posted))) {
-		lock_release(&ep->recv_lock);
+	posted = atomic_load_explicit(&ep->end.recv.posted, memory_order_relaxed);
+	if (unlikely(credits_exhausted(&ep->end.recv, posted))) {
+		lock_release(&ep->end.recv_lock);
 		return ep_post_recv_slow(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 	}
 	work.segments = segment;
 	work.count = 1;
 	status = recv_post_locked(ep, posted, slot, &work, length);
-	lock_release(&ep->recv_lock);
+	lock_release(&ep->end.recv_lock);
 	return status;
 }
 

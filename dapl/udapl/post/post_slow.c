@@ -63,7 +63,7 @@ DAT_RETURN ep_request_post(struct dapl_ep *ep, struct ep_request *request, DAT_U
 		status = request_address_locked(request);
 	if (status == DAT_SUCCESS)
 		status = ep_request_post_locked(ep, request, NULL);
-	lock_release(&ep->post_lock);
+	lock_release(&ep->end.post_lock);
 	return connected && status != DAT_SUCCESS ? request_not_taken(ep, status) : status;
 }
 
@@ -72,7 +72,7 @@ static DAT_RETURN send_checked(struct dapl_ep *ep, struct ep_request *request,
 {
 	DAT_RETURN status;
 
-	if (!obj_is(ep, OBJ_EP) || ep->datagrams)
+	if (!obj_is(ep, OBJ_EP) || ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	status = list_check((unsigned)request->work.count, request->work.segments,
 			    EP_ATTR(ep, max_request_iov));
@@ -109,7 +109,7 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT cou
 	};
 	const struct ib_attr *attr;
 
-	if (!ep || ep->datagrams)
+	if (!ep || ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	attr = ep->obj.ia->attr;
 	if (!attr->mem_extensions && !attr->mw_type2)
@@ -157,7 +157,7 @@ DAT_RETURN ep_post_rdma_slow(struct dapl_ep *ep, unsigned op, DAT_COUNT count,
 			  .operation = op == IB_OP_READ ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE },
 	};
 
-	if (!obj_is(ep, OBJ_EP) || ep->datagrams)
+	if (!obj_is(ep, OBJ_EP) || ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	return ep_rdma_post(ep, &request, remote, flags, DAT_INVALID_ARG6);
 }
@@ -182,12 +182,12 @@ DAT_RETURN dapl_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRI
 static DAT_RETURN recv_slow_locked(struct dapl_ep *ep, struct dto_slot slot,
 				   struct ib_recv_work *work, uint64_t length)
 {
-	uint32_t posted = atomic_load_explicit(&ep->recv.posted, memory_order_relaxed);
+	uint32_t posted = atomic_load_explicit(&ep->end.recv.posted, memory_order_relaxed);
 	DAT_RETURN status;
 
 	if (!ep->qp)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-	if (!dto_ring_room(&ep->recv))
+	if (!dto_ring_room(&ep->end.recv))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	status = recv_post_locked(ep, posted, slot, work, length);
 	if (status != DAT_SUCCESS)
@@ -221,9 +221,9 @@ DAT_RETURN ep_post_recv_slow(struct dapl_ep *ep, DAT_COUNT count, const DAT_LMR_
 	dto_list_init(&list, segments, (unsigned)count);
 	work.segments = list.segments;
 	work.count = (int)list.count;
-	slot.kind = ep->datagrams ? DTO_EXTENDED : 0;
-	lock_acquire(&ep->recv_lock);
+	slot.kind = ep->end.datagrams ? DTO_EXTENDED : 0;
+	lock_acquire(&ep->end.recv_lock);
 	status = recv_slow_locked(ep, slot, &work, list.length);
-	lock_release(&ep->recv_lock);
+	lock_release(&ep->end.recv_lock);
 	return status;
 }

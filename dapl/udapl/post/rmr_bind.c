@@ -57,8 +57,8 @@ static DAT_RETURN check_bind(const struct binding *next, const struct dapl_ep *e
 
 /* What the RMR is bound to now. A completion may end it at any time. */
 struct bound {
-	bool region;	    /* to an LMR */
-	struct dapl_ep *ep; /* through this one, with the scope of an EP */
+	bool region;		 /* to an LMR */
+	struct rmr_scope *scope; /* through the EP with this one, with the scope of an EP */
 	DAT_RMR_CONTEXT key;
 };
 
@@ -67,7 +67,7 @@ static struct bound bound_of(const struct dapl_rmr *rmr)
 	struct bound bound;
 
 	lock_acquire(&rmr_lock);
-	bound = (struct bound){ rmr->lmr, rmr->ep, rmr->param.rmr_context };
+	bound = (struct bound){ rmr->lmr, rmr->scope, rmr->param.rmr_context };
 	lock_release(&rmr_lock);
 	return bound;
 }
@@ -89,11 +89,12 @@ static DAT_RETURN rmr_bind_post_locked(struct dapl_ep *ep, const struct binding 
 			  .kind = silent ? DTO_SILENT : DTO_EXTENDED,
 			  .length = next->rmr->obj.index },
 	};
-	uint32_t posted = atomic_load_explicit(&ep->request.posted, memory_order_relaxed);
+	uint32_t posted = atomic_load_explicit(&ep->end.request.posted, memory_order_relaxed);
 	DAT_RETURN status = ep_request_post_locked(ep, &request, bind);
 
 	if (status == DAT_SUCCESS)
-		rmr_flight_begin_locked(ep, posted, next->rmr->window, bind ? next->lmr : NULL);
+		rmr_flight_begin_locked(&ep->end.flights, posted, next->rmr->window,
+					bind ? next->lmr : NULL);
 	return status;
 }
 
@@ -104,7 +105,7 @@ static DAT_RETURN rmr_bind_post_locked(struct dapl_ep *ep, const struct binding 
 static DAT_RETURN bind_region_locked(struct dapl_ep *ep, const struct binding *next,
 				     const struct bound *now, struct ib_bind *bind)
 {
-	const struct dto_ring *ring = &ep->request;
+	const struct dto_ring *ring = &ep->end.request;
 	uint32_t posted = atomic_load_explicit(&ring->posted, memory_order_relaxed);
 	uint64_t id = ring->base | (posted & ring->mask);
 	struct dapl_rmr *rmr = next->rmr;
@@ -116,12 +117,12 @@ static DAT_RETURN bind_region_locked(struct dapl_ep *ep, const struct binding *n
 	status = rmr_bind_post_locked(ep, next, DAT_DTO_BIND_MW, now, bind);
 	lock_acquire(&rmr_lock);
 	if (status == DAT_SUCCESS && rmr->binding == id) {
-		rmr_bind_locked(rmr, next->lmr, ep, id);
+		rmr_bind_locked(rmr, next->lmr, &ep->end.rmrs, id);
 		rmr->param.lmr_triplet = next->triplet;
 		rmr->param.mem_priv = next->privileges;
 		rmr->param.va_type = next->va_type;
 		rmr->param.rmr_context = bind->key;
-	} else if (status != DAT_SUCCESS && rmr->ep) {
+	} else if (status != DAT_SUCCESS && rmr->scope) {
 		rmr_unbind_locked(rmr); /* only the first of two requests was taken */
 	}
 	rmr->binding = 0;
@@ -155,12 +156,12 @@ static DAT_RETURN request_bind_locked(struct dapl_ep *ep, const struct binding *
 				.length = next->triplet.segment_length,
 				.privileges = (uint32_t)next->privileges,
 				.zero_based = next->va_type == DAT_VA_TYPE_ZB };
-	bool unbinds = next->lmr && now.ep;
+	bool unbinds = next->lmr && now.scope;
 	DAT_RETURN status = ep_request_room_locked(ep, unbinds ? 2 : 1);
 
 	if (status != DAT_SUCCESS)
 		return status;
-	if (now.ep && now.ep != ep)
+	if (now.scope && now.scope != &ep->end.rmrs)
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	if (!next->lmr)
 		return rmr_unbind_post_locked(ep, next, &now, &bind);
@@ -175,13 +176,13 @@ static DAT_RETURN request_bind_locked(struct dapl_ep *ep, const struct binding *
 /* Acquires the post lock. Flights that have landed are still listed at times, those in flight find room. */
 static void flights_make_room_and_lock(struct dapl_ep *ep)
 {
-	const struct rmr_flights *flights = &ep->flights;
+	const struct rmr_flight_list *list = &ep->end.flights.list;
 
 	ep_request_lock(ep, 2);
-	while (flights->list && flights->tail - flights->head + 2 > flights->mask + 1) {
-		lock_release(&ep->post_lock);
-		rmr_flights_land(ep);
-		lock_acquire(&ep->post_lock);
+	while (list->flights && list->tail - list->head + 2 > list->mask + 1) {
+		lock_release(&ep->end.post_lock);
+		rmr_flights_land(&ep->end.flights);
+		lock_acquire(&ep->end.post_lock);
 	}
 }
 
@@ -199,7 +200,7 @@ static DAT_RETURN bind_one(struct dapl_ep *ep, const struct binding *next, uint3
 	if (status == DAT_SUCCESS) {
 		flights_make_room_and_lock(ep);
 		status = request_bind_locked(ep, next, key);
-		lock_release(&ep->post_lock);
+		lock_release(&ep->end.post_lock);
 		if (status != DAT_SUCCESS)
 			status = request_not_taken(ep, status);
 	}
@@ -225,7 +226,7 @@ DAT_RETURN dapl_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 
 	if (!next.rmr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-	if (!ep || ep->datagrams)
+	if (!ep || ep->end.datagrams)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!triplet)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

@@ -63,7 +63,7 @@ static struct dapl_ep *accepting_ep(const struct dapl_cr *cr, DAT_EP_HANDLE give
 {
 	struct dapl_ep *ep = ep_from(given ? given : cr->ep);
 
-	return !given != !cr->ep && ep && ep->datagrams == cr->datagrams ? ep : NULL;
+	return !given != !cr->ep && ep && ep->end.datagrams == cr->datagrams ? ep : NULL;
 }
 
 static DAT_RETURN accept_check_locked(const struct dapl_ep *ep, const struct dapl_cr *cr)
@@ -76,7 +76,7 @@ static DAT_RETURN accept_check_locked(const struct dapl_ep *ep, const struct dap
 					state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
 	if (!fits)
 		return ep_state_error(state);
-	if (!ep->pz || !evd_from(ep->connect_evd) || !ep_evds_live(ep))
+	if (!ep->pz || !evd_from(ep->end.connect_evd) || !ep_evds_live(ep))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	return DAT_SUCCESS;
 }
@@ -168,8 +168,8 @@ DAT_RETURN dapl_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 		ep_unlock(ep);
 		return status;
 	}
-	status = ep->datagrams ? ud_accept_locked(ep, cr, data, (uint32_t)size)
-			       : accept_locked(ep, cr, data, size, &undo);
+	status = ep->end.datagrams ? ud_accept_locked(ep, cr, data, (uint32_t)size)
+				   : accept_locked(ep, cr, data, size, &undo);
 	if (status == DAT_SUCCESS) {
 		ia_count(ep->obj.ia, DCNT_IA_SP_CR_ACCEPTED);
 		ia_count(ep->obj.ia, DCNT_IA_CM_REP_TX);
