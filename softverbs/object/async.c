@@ -19,6 +19,35 @@ struct async_entry {
 	uint32_t *unacked; /* counter of the object: events read but not acknowledged; NULL: port */
 };
 
+const char *ibv_event_type_str(enum ibv_event_type event)
+{
+	static const char *const names[] = {
+		[IBV_EVENT_CQ_ERR] = "CQ error",
+		[IBV_EVENT_QP_FATAL] = "QP fatal error",
+		[IBV_EVENT_QP_REQ_ERR] = "QP invalid request error",
+		[IBV_EVENT_QP_ACCESS_ERR] = "QP access violation",
+		[IBV_EVENT_COMM_EST] = "communication established",
+		[IBV_EVENT_SQ_DRAINED] = "send queue drained",
+		[IBV_EVENT_PATH_MIG] = "path migrated",
+		[IBV_EVENT_PATH_MIG_ERR] = "path migration failed",
+		[IBV_EVENT_DEVICE_FATAL] = "device fatal error",
+		[IBV_EVENT_PORT_ACTIVE] = "port active",
+		[IBV_EVENT_PORT_ERR] = "port error",
+		[IBV_EVENT_LID_CHANGE] = "LID changed",
+		[IBV_EVENT_PKEY_CHANGE] = "P_Key table changed",
+		[IBV_EVENT_SM_CHANGE] = "subnet manager changed",
+		[IBV_EVENT_SRQ_ERR] = "SRQ error",
+		[IBV_EVENT_SRQ_LIMIT_REACHED] = "SRQ limit reached",
+		[IBV_EVENT_QP_LAST_WQE_REACHED] = "last WQE reached",
+		[IBV_EVENT_CLIENT_REREGISTER] = "client must register again",
+		[IBV_EVENT_GID_CHANGE] = "GID table changed",
+		[IBV_EVENT_WQ_FATAL] = "WQ fatal error",
+	};
+
+	return (unsigned)event < sizeof(names) / sizeof(*names) && names[event] ? names[event]
+										: "unknown event";
+}
+
 int sv_async_open(struct sv_context *context)
 {
 	STAILQ_INIT(&context->events);

@@ -237,11 +237,15 @@ static inline uint32_t qp_index_of(uint32_t qpn)
 	return qpn & (SV_QPS - 1);
 }
 
-/* ---- implemented by the rooms above ---- */
-
 /* Pins a QP of this process, so that it cannot be destroyed; NULL if there is none. */
 struct sv_qp *sv_qp_pin(uint32_t index);
 void sv_qp_unpin(struct sv_qp *qp);
+void sv_qp_list(struct sv_qp *qp);
+/* After return, no thread finds or still uses the QP by its number. */
+void sv_qp_unlist(struct sv_qp *qp);
+
+/* ---- implemented by the rooms above ---- */
+
 /*
  * Puts the QP into ERR; no further message is accepted. The engine flushes its queues. Any lock
  * may be held. False: the QP was in ERR or RESET.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Queue pairs as objects: creation with the granted capabilities, lookup by number, destruction. */
+/* Queue pairs as objects: creation with the granted capabilities, destruction. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,45 +12,6 @@
 #include "util/log.h"
 
 #define INLINE_GRANT 64u /* the minimum */
-
-/* ---- lookup by number ---- */
-
-struct sv_qp *sv_qp_pin(uint32_t index)
-{
-	struct area *area = sv_area_own();
-	struct sv_qp *qp;
-
-	pthread_mutex_lock(&area->table_lock);
-	qp = area->qp[index];
-	if (qp)
-		qp->pins++;
-	pthread_mutex_unlock(&area->table_lock);
-	return qp;
-}
-
-void sv_qp_unpin(struct sv_qp *qp)
-{
-	sv_area_unpin(&qp->pins);
-}
-
-static void qp_list(struct sv_qp *qp)
-{
-	pthread_mutex_lock(&sv_area_own()->table_lock);
-	sv_area_own()->qp[qp->index] = qp;
-	pthread_mutex_unlock(&sv_area_own()->table_lock);
-}
-
-/* After return, no thread finds or still uses the QP by its number. */
-static void qp_unlist(struct sv_qp *qp)
-{
-	struct area *area = sv_area_own();
-
-	pthread_mutex_lock(&area->table_lock);
-	area->qp[qp->index] = NULL;
-	while (qp->pins)
-		pthread_cond_wait(&area->unpinned, &area->table_lock);
-	pthread_mutex_unlock(&area->table_lock);
-}
 
 /* ---- create ---- */
 
@@ -263,7 +224,7 @@ struct sv_qp *sv_qp_make(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	atomic_fetch_add_explicit(&pd_of(pd)->users, 1, memory_order_relaxed);
-	qp_list(qp);
+	sv_qp_list(qp);
 	return qp;
 }
 
@@ -290,7 +251,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 
 	if (!context_is_ours(ibv->context))
 		return ENODEV;
-	qp_unlist(qp);
+	sv_qp_unlist(qp);
 	pthread_mutex_lock(&qp->modify);
 	sv_qp_leave_locked(qp);
 	completions_leave(qp);

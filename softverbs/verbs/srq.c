@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Shared receive queues: creation, posting, claims by senders, and the limit. */
+/* Shared receive queues: creation, posting, and the limit. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,15 +134,6 @@ void sv_srq_detach(struct sv_srq *srq, struct sv_qp *qp)
 
 /* ---- post ---- */
 
-void sv_srq_slot_release(struct sv_srq *srq, uint32_t slot)
-{
-	uint32_t n = atomic_fetch_add_explicit(&srq->free_tail, 1, memory_order_relaxed);
-
-	/* release: the slot was read before it is posted again */
-	atomic_store_explicit(&srq->free[n & srq->wq.mask], ring_lap(n, srq->wq.shift) << 16 | slot,
-			      memory_order_release);
-}
-
 static int srq_post_one_locked(struct sv_srq *srq, const struct ibv_recv_wr *wr)
 {
 	struct sv_wq *wq = &srq->wq;
@@ -198,61 +189,6 @@ int sv_srq_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_rec
 	if (unlikely(atomic_load_explicit(&srq->by_peers->wait, memory_order_relaxed)))
 		srq_wake_initiators(srq);
 	return err;
-}
-
-/* ---- claim ---- */
-
-static void limit_reached(struct sv_remote_rq *remote, uint32_t round)
-{
-	uint32_t fired = atomic_load_explicit(&remote->srq->limit_round, memory_order_relaxed);
-
-	if (fired == round ||
-	    !atomic_compare_exchange_strong_explicit(&remote->srq->limit_round, &fired, round,
-						     memory_order_relaxed, memory_order_relaxed))
-		return;
-	sv_attention_set(remote->peer->by_peers->attention.srq, remote->srq_index);
-	sv_peer_ring(remote->peer);
-}
-
-bool sv_srq_claim(struct sv_remote_rq *remote, uint64_t *entry)
-{
-	uint32_t claim = atomic_load_explicit(&remote->srq->claim, memory_order_relaxed), limit;
-
-	do {
-		/* acquire: pairs with wq_put_locked */
-		*entry = atomic_load_explicit(&remote->post[claim & remote->post_mask],
-					      memory_order_acquire);
-		if (!post_is_lap(*entry, ring_lap(claim, remote->post_shift))) {
-			uint32_t now =
-				atomic_load_explicit(&remote->srq->claim, memory_order_relaxed);
-
-			if (now == claim) {
-				atomic_store_explicit(&remote->by_peers->intent, 0,
-						      memory_order_relaxed);
-				return false;
-			}
-			claim = now;
-			continue;
-		}
-		/* If this process ends here, the owner knows which slot it was about to claim. */
-		atomic_store_explicit(&remote->by_peers->intent, claim + 1, memory_order_relaxed);
-		/* release: the intent is stored before the claim; acquire: no other sender has the slot */
-		if (atomic_compare_exchange_weak_explicit(&remote->srq->claim, &claim, claim + 1,
-							  memory_order_acq_rel,
-							  memory_order_relaxed))
-			break;
-	} while (true);
-	/* release: after the claim, see sv_srq_recover */
-	atomic_store_explicit(&remote->by_peers->held, (post_slot(*entry) & remote->mask) + 1,
-			      memory_order_release);
-	limit = atomic_load_explicit(&remote->srq_by_owner->limit, memory_order_relaxed);
-	if (unlikely(limit) &&
-	    atomic_load_explicit(&remote->srq_by_owner->posted, memory_order_relaxed) -
-			    (claim + 1) <
-		    limit)
-		limit_reached(remote, atomic_load_explicit(&remote->srq_by_owner->limit_round,
-							   memory_order_relaxed));
-	return true;
 }
 
 /* ---- limit ---- */
