@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "softverbs/fabric/frames.h"
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/fabric/link.h"
 
 #define READS 8u /* of a link in a row */

@@ -78,7 +78,7 @@ int sv_handshake_send_locked(struct sv_link *link)
 		if (fds[2] < 0)
 			return errno;
 	}
-	sv_area_offer(&handshake.offer, fds);
+	sv_runtime_client()->area_offer(&handshake.offer, fds);
 	error = sv_link_send_locked(link, SV_MSG_HANDSHAKE, &handshake, sizeof(handshake), fds,
 				    fds[2] < 0 ? SV_HANDSHAKE_FDS - 1 : SV_HANDSHAKE_FDS);
 	sv_close_all(&fds[2], 1);
@@ -146,7 +146,7 @@ static int peer_fill(struct sv_peer *peer, const struct handshake *handshake,
 	atomic_init(&peer->refs, 1);
 	peer->doorbell = peer->memory = -1;
 	error = copy_choose(handshake, cred->pid, fds[2], &peer->copy);
-	return error ? error : sv_area_map(peer, &handshake->offer, fds);
+	return error ? error : sv_runtime_client()->area_map(peer, &handshake->offer, fds);
 }
 
 struct sv_peer *sv_handshake_peer(const struct handshake *handshake, const struct ucred *cred,

@@ -143,12 +143,12 @@ void sv_link_down(struct sv_link *link, int error)
 	       (int)link->cred.pid, link->state);
 	peer = link_close(link, &waited);
 	if (peer) {
-		sv_data_peer_gone(peer);
+		sv_runtime_client()->peer_gone(peer);
 		sv_cm_peer_gone(peer);
 		sv_peer_put(peer);
 	} else if (waited) {
 		log_at(LOG_NOTE, "softverbs: slot %u: no link: %s", link->slot, strerror(error));
-		sv_data_peer_unreachable(link->slot);
+		sv_runtime_client()->peer_unreachable(link->slot);
 		sv_cm_peer_unreachable(link->slot, error);
 	}
 }

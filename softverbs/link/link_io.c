@@ -235,7 +235,7 @@ static bool link_dispatch(struct sv_link *link, const struct link_message *messa
 	if (message->wire.type == SV_MSG_DATA && link->state == LINK_READY) {
 		if (fd_count > 1)
 			sv_foreign_close(fds + 1, fd_count - 1);
-		sv_data_message(link->peer, payload, size, fd_count ? fds[0] : -1);
+		sv_runtime_client()->message(link->peer, payload, size, fd_count ? fds[0] : -1);
 		return true;
 	}
 	if (message->wire.type == SV_MSG_FAR && link->state == LINK_ACCEPTED && fd_count == 1) {
@@ -318,7 +318,7 @@ static int link_read(struct sv_link *link)
 	for (i = 0; i < got; i++)
 		usable = link_take(link, &arrivals[i], &headers[i], usable);
 	if (link->rung)
-		sv_data_doorbell();
+		sv_runtime_client()->doorbell();
 	link->rung = false;
 	return usable && got > 0 ? got : 0;
 }

@@ -22,7 +22,8 @@
 
 struct area_by_owner; /* shm.h: written by the owner, read by peers */
 struct area_by_peers; /* shm.h: written by peers */
-struct sv_link;	      /* link.c: the socket to the process */
+struct sv_link_client;
+struct sv_link; /* link.c: the socket to the process */
 
 enum sv_copy {		       /* how this process copies to and from the peer's memory */
 	       SV_COPY_SELF,   /* it is this process */
@@ -61,7 +62,7 @@ struct sv_peer {
 	struct sv_outbox outbox;
 	/* bytes read from its datagrams to this process; guarded by the mail lock */
 	uint32_t inbox_taken;
-	/* owned by the data path (channel descriptors and so on); sv_data_peer_free frees it */
+	/* owned by the data path (channel descriptors and so on); sv_link_client.peer_free frees it */
 	void *data;
 };
 
@@ -70,21 +71,21 @@ struct sv_peer {
 /* A process has one runtime: areas, slot and engine. The first hold makes it, the last release destroys it. 0
  * or errno. In a forked child that inherits a runtime, every call on inherited objects returns ENODEV, and
  * the first hold makes a new runtime. */
-int sv_runtime_hold(void);
+int sv_runtime_hold(const struct sv_link_client *client);
 void sv_runtime_release(void);
 /* true in a forked child of the process that made the runtime */
 bool sv_runtime_inherited(void);
 SV_SHARED uint16_t sv_runtime_peer_id(void); /* valid while held */
 
 /* Returns the linked process of a slot, with one more reference. Never blocks. NULL with errno: EAGAIN if a
- * link is being made, after which sv_data_peer_ready or sv_data_peer_unreachable is called; ECONNREFUSED if
+ * link is being made, after which peer_ready or peer_unreachable of client.h is called; ECONNREFUSED if
  * no process has the slot; another errno if no link can be made (EMFILE, ...). */
 SV_SHARED struct sv_peer *sv_peer_get(uint16_t slot);
 SV_SHARED struct sv_peer *sv_peer_linked(uint16_t slot); /* makes no link; NULL if none */
 SV_SHARED struct sv_peer *sv_peer_self(void);		 /* no reference taken */
 SV_SHARED void sv_peer_hold(struct sv_peer *peer);	 /* the caller has a reference */
 SV_SHARED void sv_peer_put(struct sv_peer *peer);
-void sv_peer_ring(struct sv_peer *peer); /* wakes its engine, which calls sv_data_doorbell */
+void sv_peer_ring(struct sv_peer *peer); /* wakes its engine, which calls sv_link_client.doorbell */
 
 /* Sends a message over the link. Never blocks: the engine sends later what does not fit. `fd` may be -1. 0 or
  * errno. */
@@ -111,35 +112,5 @@ SV_SHARED void sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
 /* After return, `fire` neither runs nor will run; a call in the engine thread itself does not wait. */
 SV_SHARED void sv_engine_timer_cancel(struct sv_timer *timer);
 bool sv_engine_is_self(void);
-
-/* ---- the data path: called by runtime.c, link.c and the engine ------------------------------- */
-
-/* the sizes of the areas behind the two descriptors of a hello */
-struct sv_area_offer {
-	uint64_t by_owner_size, by_peers_size;
-};
-/* area.c: makes, seals and maps this process's two memfds; fills the area pointers and sizes of `self`. 0 or
- * errno. */
-int sv_area_open(struct sv_peer *self);
-void sv_area_close(struct sv_peer *self);
-/* Stores the descriptors to send (by_owner, then by_peers); the area keeps them. */
-void sv_area_offer(struct sv_area_offer *offer, int fds[2]);
-/* Checks the seals, sizes and headers of a peer's areas and maps them; closes no descriptor. 0 or errno:
- * EPROTO if they differ from the offer. */
-int sv_area_map(struct sv_peer *peer, const struct sv_area_offer *offer, const int fds[2]);
-void sv_area_unmap(struct sv_peer *peer);
-
-/* The link is made: resumes sends that wait for this slot. */
-void sv_data_peer_ready(struct sv_peer *peer);
-/* No link can be made: the retry rules of the QPs that wait apply. */
-void sv_data_peer_unreachable(uint16_t slot);
-/* `dead` is set: pending sends end after an ACK timeout, and waiters are woken once. */
-void sv_data_peer_gone(struct sv_peer *peer);
-/* the last reference is released; sv_area_unmap follows */
-void sv_data_peer_free(struct sv_peer *peer);
-/* A doorbell was rung: handles waits, faults, limits and overflows. */
-void sv_data_doorbell(void);
-/* takes ownership of `fd` */
-void sv_data_message(struct sv_peer *peer, const void *payload, size_t size, int fd);
 
 #endif

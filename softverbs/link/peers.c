@@ -69,8 +69,8 @@ void sv_peer_put(struct sv_peer *peer)
 		sv_fabric_peer_free(peer);
 		return;
 	}
-	sv_data_peer_free(peer);
-	sv_area_unmap(peer);
+	sv_runtime_client()->peer_free(peer);
+	sv_runtime_client()->area_unmap(peer);
 	sv_close_all(&peer->doorbell, 1);
 	sv_close_all(&peer->memory, 1);
 	free(peer);
@@ -132,8 +132,8 @@ static void self_deliver(struct engine_job *job)
 		if (!message)
 			return;
 		if (message->type == SV_MSG_DATA)
-			sv_data_message(sv_peer_self(), message->payload, message->size,
-					message->fd);
+			sv_runtime_client()->message(sv_peer_self(), message->payload,
+						     message->size, message->fd);
 		else
 			sv_cm_message(sv_peer_self(), message->payload, message->size);
 		free(message);
@@ -261,7 +261,7 @@ static void slot_link(struct sv_link *link, struct sv_peer *peer)
 	sv_engine_timer_cancel(&link->timer);
 	log_at(LOG_TRACE, "softverbs: slot %u: linked with process %d, copy class %d", peer->slot,
 	       (int)peer->pid, peer->copy);
-	sv_data_peer_ready(peer);
+	sv_runtime_client()->peer_ready(peer);
 	sv_cm_peer_ready(peer);
 }
 
@@ -350,7 +350,7 @@ void sv_peers_fork_child(void)
 
 	for (i = 0; i < SV_PEERS; i++) {
 		if (slots[i].peer) {
-			sv_area_unmap(slots[i].peer);
+			sv_runtime_client()->area_unmap(slots[i].peer);
 			sv_close_all(&slots[i].peer->doorbell, 1);
 			sv_close_all(&slots[i].peer->memory, 1);
 			slots[i].inherited = slots[i].peer;

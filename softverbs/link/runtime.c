@@ -31,8 +31,9 @@ static struct { /* changed under the lock; constant while held */
 	unsigned users;
 	bool open; /* some of the members below are initialised */
 	struct sv_peer self;
-	struct engine_fd doorbell; /* a copy of self.doorbell */
-	struct engine_fd listener; /* the slot's name */
+	const struct sv_link_client *client; /* constant from the first hold on */
+	struct engine_fd doorbell;	     /* a copy of self.doorbell */
+	struct engine_fd listener;	     /* the slot's name */
 	/* A spare descriptor, closed for a moment to accept and refuse a connection when the process has none
 	 * left. */
 	int spare;
@@ -88,7 +89,7 @@ static void runtime_fork_child(void)
 	sv_cm_fork_child();
 	if (runtime.open) {
 		atomic_store(&runtime.inherited, true);
-		sv_area_unmap(&runtime.self);
+		sv_runtime_client()->area_unmap(&runtime.self);
 		sv_close_all(&runtime.self.doorbell, 1);
 		sv_close_all(&runtime.spare, 1);
 		runtime.users = 0;
@@ -114,7 +115,7 @@ static void doorbell_ready(struct engine_fd *watch, uint32_t events)
 
 	(void)events;
 	eventfd_read(watch->fd, &count);
-	sv_data_doorbell();
+	sv_runtime_client()->doorbell();
 }
 
 /* Refuses a connection when no descriptor is left: otherwise it would stay in the queue and keep the engine
@@ -222,6 +223,11 @@ static int engine_open(int slot_fd)
 			: sv_engine_fd_add(&runtime.doorbell, bell, EPOLLIN, doorbell_ready);
 }
 
+const struct sv_link_client *sv_runtime_client(void)
+{
+	return runtime.client;
+}
+
 static void runtime_close(void)
 {
 	sv_engine_halt();
@@ -233,7 +239,7 @@ static void runtime_close(void)
 	sv_handshake_end();
 	sv_engine_stop();
 	if (runtime.self.by_owner)
-		sv_area_close(&runtime.self);
+		sv_runtime_client()->area_close(&runtime.self);
 	sv_close_all(&runtime.self.doorbell, 1);
 	sv_close_all(&runtime.spare, 1);
 	sv_name_close();
@@ -254,7 +260,7 @@ static int runtime_open(void)
 	slot_fd = slot_claim();
 	if (slot_fd < 0)
 		return errno;
-	error = sv_area_open(&runtime.self);
+	error = sv_runtime_client()->area_open(&runtime.self);
 	if (error) {
 		sv_name_release(slot_fd);
 		close(slot_fd);
@@ -263,7 +269,7 @@ static int runtime_open(void)
 	return engine_open(slot_fd);
 }
 
-int sv_runtime_hold(void)
+int sv_runtime_hold(const struct sv_link_client *client)
 {
 	int error = 0, cancel;
 
@@ -271,6 +277,7 @@ int sv_runtime_hold(void)
 	cancel = cancel_off();
 	pthread_mutex_lock(&lock);
 	if (!runtime.users) {
+		runtime.client = client;
 		error = runtime_open();
 		if (error) {
 			runtime_close();

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include "softverbs/base/shared.h"
 #include "softverbs/link/engine.h"
+#include "softverbs/link/client.h"
 #include "softverbs/link/peer.h"
 
 /* by_owner area, by_peers area, and the memory of a process that allows access to it */
@@ -120,5 +121,7 @@ bool sv_handshake_read(struct handshake *handshake, const void *payload, size_t 
 struct sv_peer *sv_handshake_peer(const struct handshake *handshake, const struct ucred *cred,
 				  int *fds, unsigned fd_count);
 void sv_handshake_end(void); /* revokes the access that sv_handshake_send_locked granted */
+
+const struct sv_link_client *sv_runtime_client(void);
 
 #endif

@@ -7,6 +7,7 @@
 #define SV_OBJECT_AREA_H
 
 #include <pthread.h>
+#include "softverbs/link/client.h"
 #include "softverbs/object/shm.h"
 #include "softverbs/object/object.h"
 
@@ -183,5 +184,12 @@ void sv_area_barrier(void);
  * and the caller rings the engine's doorbell. False: an earlier call set it.
  */
 bool sv_attention_set(_Atomic(uint64_t) *words, uint32_t index);
+
+/* For sv_link_client. */
+int sv_area_open(struct sv_peer *self);
+void sv_area_close(struct sv_peer *self);
+void sv_area_offer(struct sv_area_offer *offer, int fds[2]);
+int sv_area_map(struct sv_peer *peer, const struct sv_area_offer *offer, const int fds[2]);
+void sv_area_unmap(struct sv_peer *peer);
 
 #endif

@@ -19,7 +19,7 @@ void sv_qp_wake_initiator(struct sv_qp *qp)
 		return;
 	peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 	if (!peer)
-		return; /* sv_data_peer_ready rings then */
+		return; /* peer_ready rings then */
 	/* acquire, release: the receive is posted before the flag is cleared */
 	if (atomic_exchange_explicit(&qp->by_peers->wait, 0, memory_order_acq_rel))
 		sv_peer_ring(peer);

@@ -6,6 +6,7 @@
 #include "softverbs/object/context.h"
 #include "softverbs/object/device.h"
 #include "softverbs/link/peer.h"
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/object/object.h"
 #include "util/log.h"
 
@@ -66,7 +67,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	context_fill(&context->verbs, device);
 	error = sv_async_open(context);
 	if (!error)
-		error = sv_runtime_hold();
+		error = sv_runtime_hold(&sv_data_client);
 	if (error) {
 		log_at(LOG_ERROR, "%s: open: %s", device->name, strerror(error));
 		context_free(context);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Events from the engine to the data path: peers that link or end, and doorbells. */
 #include <stdlib.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/rc/bounce.h"
 #include "softverbs/object/channel.h"
 #include "softverbs/object/srq.h"
@@ -152,7 +153,7 @@ static void qp_peer_ready(struct sv_qp *qp, void *arg)
 	sv_sq_run(qp);
 }
 
-void sv_data_peer_ready(struct sv_peer *peer)
+static void data_peer_ready(struct sv_peer *peer)
 {
 	sv_ud_ring_peer_ready(peer);
 	qps_each(qp_peer_ready, peer);
@@ -167,7 +168,7 @@ static void qp_unreachable(struct sv_qp *qp, void *arg)
 		sv_sq_unreachable(qp);
 }
 
-void sv_data_peer_unreachable(uint16_t slot)
+static void data_peer_unreachable(uint16_t slot)
 {
 	qps_each(qp_unreachable, &slot);
 }
@@ -187,20 +188,34 @@ static void qp_peer_gone(struct sv_qp *qp, void *arg)
 	cq_handle(qp->recv_cq->index, sv_cq_peer_gone);
 }
 
-void sv_data_peer_gone(struct sv_peer *peer)
+static void data_peer_gone(struct sv_peer *peer)
 {
 	sv_ud_ring_peer_gone(peer);
 	qps_each(qp_peer_gone, peer);
 	sv_data_doorbell(); /* the peer may have asked for attention and ended before it rang */
 }
 
-void sv_data_peer_free(struct sv_peer *peer)
+static void data_peer_free(struct sv_peer *peer)
 {
 	sv_ud_ring_peer_free(peer);
 	sv_channel_forget_peer(peer);
 }
 
-void sv_data_message(struct sv_peer *peer, const void *payload, size_t size, int fd)
+static void data_message(struct sv_peer *peer, const void *payload, size_t size, int fd)
 {
 	sv_channel_message(peer, payload, size, fd);
 }
+
+const struct sv_link_client sv_data_client = {
+	.area_open = sv_area_open,
+	.area_close = sv_area_close,
+	.area_offer = sv_area_offer,
+	.area_map = sv_area_map,
+	.area_unmap = sv_area_unmap,
+	.peer_ready = data_peer_ready,
+	.peer_unreachable = data_peer_unreachable,
+	.peer_gone = data_peer_gone,
+	.peer_free = data_peer_free,
+	.doorbell = sv_data_doorbell,
+	.message = data_message,
+};

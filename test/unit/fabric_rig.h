@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/fabric/fabric.h"
 #include "softverbs/fabric/link.h"
 #include "softverbs/fabric/plugin.h"
@@ -74,7 +75,7 @@ static inline uint16_t rig_on_as(const char *kind)
 	setenv("SOFTVERBS_FABRIC_PORT", text, 1);
 	setenv("SOFTVERBS_FABRIC_KEY", "none", 1);
 	setenv("SOFTVERBS_FABRIC_ADDRESS", "127.0.0.1", 1);
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	CU_ASSERT_TRUE_FATAL(sv_fabric_is_on());
 	return port;
 }

@@ -6,6 +6,7 @@
 #define LINKED_H
 
 #include <stdlib.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/link/peer.h"
 #include "test/unit/process.h"
 #include "test/unit/unit.h"
@@ -51,7 +52,7 @@ static inline int reside(int fd, void *arg)
 
 	if (arg)
 		setenv("SOFTVERBS_COPY", arg, 1);
-	if (sv_runtime_hold())
+	if (sv_runtime_hold(&sv_data_client))
 		return 1;
 	process_say(fd, sv_runtime_peer_id());
 	process_hear(fd, &value);

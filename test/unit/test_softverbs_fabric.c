@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Links between hosts: the port, the proofs, what a stranger costs, the bytes. */
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/cm/cm.h"
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
@@ -23,7 +24,7 @@ static bool plugin_is_loaded(void)
 
 static void off_by_default(void)
 {
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	CU_ASSERT_FALSE(sv_fabric_is_on());
 	CU_ASSERT_FALSE(plugin_is_loaded());
 	sv_runtime_release();
@@ -32,7 +33,7 @@ static void off_by_default(void)
 static void needs_a_key(void)
 {
 	setenv("SOFTVERBS_FABRIC", "link", 1);
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	CU_ASSERT_FALSE(sv_fabric_is_on());
 	sv_runtime_release();
 }
@@ -41,7 +42,7 @@ static void needs_a_way(void)
 {
 	setenv("SOFTVERBS_FABRIC", "no such provider", 1);
 	setenv("SOFTVERBS_FABRIC_KEY", "none", 1);
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	CU_ASSERT_FALSE(sv_fabric_is_on());
 	sv_runtime_release();
 }
@@ -485,7 +486,7 @@ static void forked(void)
 		bool right = !sv_fabric_endpoint_is_open() && !sv_far_progress();
 
 		if (right && !PROCESS_TSAN && !PROCESS_ASAN) {
-			right = !sv_runtime_hold() && sv_fabric_endpoint_is_open();
+			right = !sv_runtime_hold(&sv_data_client) && sv_fabric_endpoint_is_open();
 			sv_runtime_release();
 		}
 		_exit(right ? 0 : 1);

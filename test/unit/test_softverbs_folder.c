@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/link/folder_lock.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"
@@ -81,7 +82,7 @@ static void others_may_not_write_there(void)
 		CU_ASSERT_EQUAL(chmod(folder, modes[i]), 0);
 		CU_ASSERT_EQUAL(sv_name_open(), EPERM);
 		CU_ASSERT_FALSE(sv_name_is_in_folder());
-		CU_ASSERT_EQUAL(sv_runtime_hold(), EPERM);
+		CU_ASSERT_EQUAL(sv_runtime_hold(&sv_data_client), EPERM);
 	}
 	CU_ASSERT_EQUAL(chmod(folder, 0755), 0);
 	CU_ASSERT_EQUAL(sv_name_open(), 0);
@@ -102,7 +103,7 @@ static void it_must_be_a_folder(void)
 	CU_ASSERT_EQUAL(sv_name_open(), ENOTDIR);
 	CU_ASSERT_EQUAL(unlink(in_folder("file")), 0);
 	CU_ASSERT_EQUAL(sv_name_open(), ENOENT);
-	CU_ASSERT_EQUAL(sv_runtime_hold(), ENOENT);
+	CU_ASSERT_EQUAL(sv_runtime_hold(&sv_data_client), ENOENT);
 	setenv("SOFTVERBS_DIR", "", 1); /* counts as unset */
 	CU_ASSERT_EQUAL(sv_name_open(), 0);
 	CU_ASSERT_FALSE(sv_name_is_in_folder());
@@ -130,7 +131,7 @@ static int tries_twice(int fd, void *arg)
 	(void)arg;
 	if (!log || dup2(fileno(log), 2) != 2)
 		return 1;
-	if (sv_runtime_hold() != EPERM || sv_runtime_hold() != EPERM)
+	if (sv_runtime_hold(&sv_data_client) != EPERM || sv_runtime_hold(&sv_data_client) != EPERM)
 		return 2;
 	count = complaints(log);
 	return count == 1 ? 0 : 10 + (int)count;
@@ -481,7 +482,7 @@ static void a_long_path(void)
 	setenv("SOFTVERBS_DIR", folder, 1);
 	CU_ASSERT_TRUE_FATAL(process_start(&process, reside, NULL));
 	CU_ASSERT_TRUE(process_hear(process.fd, &slot));
-	CU_ASSERT_EQUAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL(sv_runtime_hold(&sv_data_client), 0);
 	CU_ASSERT_EQUAL(files(), 2);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
@@ -505,7 +506,7 @@ static int just_exits(int fd, void *arg)
 {
 	(void)fd;
 	(void)arg;
-	if (sv_runtime_hold() || files() != 1)
+	if (sv_runtime_hold(&sv_data_client) || files() != 1)
 		return 1;
 	fflush(NULL);
 	exit(0);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/link/name.h"
 #include "test/unit/files.h"
 #include "test/unit/linked.h"
@@ -24,7 +25,7 @@ static uint64_t kill_peer(void *arg)
 	(void)arg;
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	begin = clock_now();
@@ -55,7 +56,7 @@ static int reside_with_a_shadow(int fd, void *arg)
 	pid_t shadow;
 
 	(void)arg;
-	if (sv_runtime_hold() || !process_hear(fd, &slot))
+	if (sv_runtime_hold(&sv_data_client) || !process_hear(fd, &slot))
 		return 1;
 	peer = link_to(slot);
 	if (!peer)
@@ -78,7 +79,7 @@ static void death_shows_in_spite_of_inherited_sockets(void)
 	uint64_t slot;
 
 	CU_ASSERT_FATAL(process_start(&other, reside_with_a_shadow, NULL));
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	process_say(other.fd, sv_runtime_peer_id());
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
 	peer = link_to(slot);
@@ -99,7 +100,7 @@ static void release_with_live_links(void)
 
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	sv_peer_put(peer);
@@ -121,7 +122,7 @@ static int inherit(int fd, void *arg)
 	(void)fd;
 	if (!sv_runtime_inherited())
 		return 1;
-	if (sv_runtime_hold())
+	if (sv_runtime_hold(&sv_data_client))
 		return 2;
 	if (sv_runtime_inherited() || sv_runtime_peer_id() == parent)
 		status = 3;
@@ -147,7 +148,7 @@ static void child_builds_its_own(void)
 		return;
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	peer = link_to(slot);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(peer);
 	own = sv_runtime_peer_id();
@@ -169,7 +170,7 @@ static int hold_and_fork(int fd, void *arg)
 	struct process child;
 
 	(void)arg;
-	if (sv_runtime_hold() || !process_start(&child, reside, NULL))
+	if (sv_runtime_hold(&sv_data_client) || !process_start(&child, reside, NULL))
 		return 1;
 	process_say(fd, sv_runtime_peer_id());
 	process_sync(fd);
@@ -201,7 +202,7 @@ static int die_before_a_child(int fd, void *arg)
 	pid_t child;
 
 	(void)arg;
-	if (sv_runtime_hold())
+	if (sv_runtime_hold(&sv_data_client))
 		return 1;
 	process_say(fd, sv_runtime_peer_id());
 	child = fork();
@@ -260,7 +261,7 @@ static int starve(int fd, void *arg)
 
 	(void)arg;
 	log_open(NULL, 0, LOG_TO_STDERR);
-	if (sv_runtime_hold() || !process_hear(fd, &value))
+	if (sv_runtime_hold(&sv_data_client) || !process_hear(fd, &value))
 		return 1;
 	slot = (uint16_t)value;
 	count = open_fds();
@@ -289,7 +290,7 @@ static int starve_as_listener(int fd, void *arg)
 {
 	(void)arg;
 	log_open(NULL, 0, LOG_TO_STDERR);
-	if (sv_runtime_hold())
+	if (sv_runtime_hold(&sv_data_client))
 		return 1;
 	limit_fds(0);
 	process_say(fd, sv_runtime_peer_id());
@@ -313,7 +314,7 @@ static void too_many_files_is_a_clean_error(void)
 		return;
 	CU_ASSERT_FATAL(process_start(&other, starve, NULL));
 	CU_ASSERT_FATAL(process_start(&listener, starve_as_listener, NULL));
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	fds = unit_entries("/proc/self/fd") - 1; /* process_end closes one of them */
 	CU_ASSERT(process_say(other.fd, sv_runtime_peer_id()));
 	CU_ASSERT_EQUAL(process_end(&other), 0);

@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/object/channel.h"
 #include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"
@@ -62,13 +63,13 @@ void __wrap_sv_channel_message(struct sv_peer *peer, const void *payload, size_t
 
 static atomic_uint unreachable; /* number of links that did not become ready */
 
-void __wrap_sv_data_peer_unreachable(uint16_t slot);
-void __real_sv_data_peer_unreachable(uint16_t slot);
+void __wrap_sv_cm_peer_unreachable(uint16_t id, int error);
+void __real_sv_cm_peer_unreachable(uint16_t id, int error);
 
-void __wrap_sv_data_peer_unreachable(uint16_t slot)
+void __wrap_sv_cm_peer_unreachable(uint16_t id, int error)
 {
 	atomic_fetch_add(&unreachable, 1);
-	__real_sv_data_peer_unreachable(slot);
+	__real_sv_cm_peer_unreachable(id, error);
 }
 
 /* ---- descriptors ---- */
@@ -373,7 +374,8 @@ static void sender_spoils_the_channel(void)
 static int quiet_child(int fd, void *arg)
 {
 	(void)arg;
-	if (sv_runtime_hold() || !process_say(fd, sv_runtime_peer_id()) || !process_sync(fd))
+	if (sv_runtime_hold(&sv_data_client) || !process_say(fd, sv_runtime_peer_id()) ||
+	    !process_sync(fd))
 		return 1;
 	sv_runtime_release();
 	return 0;
@@ -386,7 +388,7 @@ static int honest_child(int fd, void *arg)
 	uint64_t slot;
 
 	(void)arg;
-	if (!process_hear(fd, &slot) || sv_runtime_hold())
+	if (!process_hear(fd, &slot) || sv_runtime_hold(&sv_data_client))
 		return 1;
 	peer = link_to(slot);
 	if (!peer)
@@ -424,7 +426,7 @@ static void hello_of_kind(const struct kind *kind, unsigned place, bool usable)
 		process_kill(&honest);
 		return;
 	}
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	peer = link_once(slot);
 	if (usable != !!peer)
 		fprintf(stderr, "%s in place %u: %s\n", kind->name, place,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/base/identity.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"
@@ -113,7 +114,7 @@ static int link_back(int fd, void *arg)
 	(void)arg;
 	if (!process_hear(fd, &slot))
 		return EPIPE;
-	error = sv_runtime_hold();
+	error = sv_runtime_hold(&sv_data_client);
 	if (error)
 		return error;
 	peer = link_to(slot);
@@ -146,7 +147,7 @@ static int live_inside(int fd, void *arg)
 		return 4;
 	close(listener);
 	/* Before there is a second thread: the address sanitizer's locks are not made anew in a child. */
-	if (!process_start(&friend, link_back, NULL) || sv_runtime_hold())
+	if (!process_start(&friend, link_back, NULL) || sv_runtime_hold(&sv_data_client))
 		return 5;
 	if (!process_say(friend.fd, sv_runtime_peer_id()) ||
 	    !process_say(fd, (uint64_t)process_end(&friend)))

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/link/engine.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/peer.h"
@@ -26,13 +27,13 @@ static void leaves_nothing(void)
 	unsigned fds, threads, round;
 
 	/* descriptors that libc and the sanitizers open once are open after this */
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	sv_runtime_release();
 	fds = unit_entries("/proc/self/fd");
 	threads = unit_entries("/proc/self/task");
 	for (round = 0; round < 3; round++) {
-		CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
-		CU_ASSERT_EQUAL(sv_runtime_hold(), 0);
+		CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
+		CU_ASSERT_EQUAL(sv_runtime_hold(&sv_data_client), 0);
 		CU_ASSERT(sv_runtime_peer_id() < SV_PEERS);
 		CU_ASSERT(unit_entries("/proc/self/fd") > fds);
 		CU_ASSERT(unit_entries("/proc/self/task") > threads);
@@ -47,7 +48,7 @@ static void self_is_a_peer(void)
 {
 	struct sv_peer *peer;
 
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	peer = sv_peer_get(sv_runtime_peer_id());
 	CU_ASSERT_PTR_EQUAL(peer, sv_peer_self());
 	CU_ASSERT_EQUAL(peer->copy, SV_COPY_SELF);
@@ -61,7 +62,7 @@ static void empty_slot_is_refused(void)
 {
 	uint16_t slot;
 
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	slot = (uint16_t)((sv_runtime_peer_id() + SV_PEERS / 2) % SV_PEERS);
 	errno = 0;
 	CU_ASSERT_PTR_NULL(sv_peer_get(slot));
@@ -127,7 +128,7 @@ static void timers_fire_in_order(void)
 	uint64_t now;
 
 	atomic_store(&fired, 0);
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	CU_ASSERT_FALSE(sv_engine_is_self());
 	/* no timer fires before all are armed or cancelled, however long that takes */
 	occupy_engine(&slow);
@@ -164,7 +165,7 @@ static void cancel_waits_for_a_running_fire(void)
 	static struct sv_timer timer;
 	pthread_t thread;
 
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	occupy_engine(&timer);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, release_slowly, NULL), 0);
 	sv_engine_timer_cancel(&timer);
@@ -185,7 +186,7 @@ static void linked_with(const char *theirs, const char *ours, int copy)
 	CU_ASSERT_FATAL(process_start(&other, reside, (void *)(uintptr_t)theirs));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
 	setenv("SOFTVERBS_COPY", ours, 1);
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	CU_ASSERT_NOT_EQUAL(slot, sv_runtime_peer_id());
 	fds = unit_entries("/proc/self/fd");
 	peer = copy < 0 ? sv_peer_get((uint16_t)slot) : link_to(slot);
@@ -233,7 +234,7 @@ static int denied(int fd, void *arg)
 	setenv("SOFTVERBS_COPY", arg, 1);
 	if (!deny_process_vm())
 		return 77;
-	if (sv_runtime_hold() || !process_hear(fd, &slot))
+	if (sv_runtime_hold(&sv_data_client) || !process_hear(fd, &slot))
 		return 101;
 	peer = link_to(slot);
 	if (peer) {
@@ -280,7 +281,7 @@ static int meet(int fd, void *arg)
 	int status = 2;
 
 	(void)arg;
-	if (sv_runtime_hold())
+	if (sv_runtime_hold(&sv_data_client))
 		return 1;
 	process_say(fd, sv_runtime_peer_id());
 	if (!process_hear(fd, &theirs))
@@ -381,7 +382,7 @@ static void hostile_hellos_are_refused(void)
 	char noise[700];
 	unsigned fds;
 
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	log_open(NULL, 0, LOG_TO_STDERR);
 	fds = unit_entries("/proc/self/fd");
 	memset(noise, 0x5a, sizeof(noise));
@@ -479,7 +480,7 @@ static void other_users_are_strangers(void)
 		return;
 	}
 	CU_ASSERT_FATAL(process_start(&other, stranger, NULL));
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	next = (uint16_t)((sv_runtime_peer_id() + 1u) % SV_PEERS);
 	process_say(other.fd, sv_runtime_peer_id());
 	CU_ASSERT(process_sync(other.fd));
@@ -505,7 +506,7 @@ static void silent_connection_is_dropped(void)
 
 	CU_ASSERT_FATAL(process_start(&other, reside, NULL));
 	CU_ASSERT_FATAL(process_hear(other.fd, &slot));
-	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(), 0);
+	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&sv_data_client), 0);
 	fd = knock();
 	CU_ASSERT_FATAL(fd >= 0);
 	peer = link_to(slot);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"
 #include "test/unit/node.h"
@@ -94,7 +95,7 @@ static bool is_stopped(void *arg)
 
 static int stopped_child(int fd, void *arg)
 {
-	if (sv_runtime_hold())
+	if (sv_runtime_hold(&sv_data_client))
 		return 1;
 	process_say(fd, sv_runtime_peer_id());
 	raise(SIGSTOP);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/base/log_from.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/name_holder.h"
@@ -95,7 +96,7 @@ static int flooded_child(int fd, void *arg)
 
 	(void)fd;
 	setenv("SOFTVERBS_LOG", "7", 1);
-	if (!log || dup2(fileno(log), 2) != 2 || sv_runtime_hold())
+	if (!log || dup2(fileno(log), 2) != 2 || sv_runtime_hold(&sv_data_client))
 		return 1;
 	flood.slot = sv_runtime_peer_id();
 	flood.victim = geteuid();

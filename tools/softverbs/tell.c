@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include "softverbs/verbs/peer_events.h"
 #include "softverbs/base/settings.h"
 #include "softverbs/fabric/fabric.h"
 #include "util/log.h"
@@ -108,7 +109,7 @@ static int tell_check(const char *name)
 		      stderr);
 		return 1;
 	}
-	error = sv_runtime_hold();
+	error = sv_runtime_hold(&sv_data_client);
 	if (error) {
 		fprintf(stderr, "softverbs-run: the device: %s\n", strerror(error));
 		return 1;
