@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Measuring: see bench/README.md.
 
-bench := $(addprefix $(B)/bench/,limit verbs dat)
+bench := $(addprefix $(B)/bench/,limit verbs dat round)
 # Counted by single steps, which is valid only for code without a sanitizer.
 exact := $(if $(SAN)$(COV),,$(if $(filter x86_64%,$(ARCH)),$(addprefix $(B)/bench/,exact exact-client exact-client1)))
 
-.PHONY: bench bench-exact bench-rxe
+.PHONY: bench bench-exact bench-round bench-rxe
 
 $(B)/bench/limit: $(call objs,bench/limit.c bench/limit_conn.c bench/measure.c)
 	@mkdir -p $(@D)
@@ -52,3 +52,16 @@ $(B)/bench/exact-client1: $(patsubst %.c,$(B)/one/%.o,bench/exact_client.c bench
 
 bench-exact: all $(exact)
 	$(Q)$(B)/bench/exact $(if $(REPORT),--report)
+
+# --- what a round of posts and polls costs in the device itself, counted by callgrind ----------------
+
+$(B)/bench/round: $(call objs,bench/round.c) $(drop)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(call rpath,../lib/softverbs) -o $@ $(filter %.o,$^) $(drop)
+
+bench-round: $(B)/bench/round
+	$(Q)for kind in rq srq; do \
+		valgrind -q --tool=callgrind --callgrind-out-file=$(B)/bench/round.$$kind --toggle-collect=round_once $(B)/bench/round 1000 $$kind && \
+		awk -v kind=$$kind '/^totals:/ { printf "%-4s %d instructions a round\n", kind, $$2 / 1000 }' $(B)/bench/round.$$kind || exit; \
+	done
