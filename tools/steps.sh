@@ -11,7 +11,7 @@ steps_table=$steps_folder/table
 
 # step NAME LIMIT COMMAND...: runs the command, for LIMIT seconds at most.
 step() {
-	local name=$1 limit=$2 begin=$SECONDS log status state used
+	local name=$1 limit=$2 begin=$SECONDS log pid status state used
 	shift 2
 	steps_is_before "$name" && return
 	log=$steps_folder/$name.log
@@ -20,8 +20,9 @@ step() {
 	# followed.
 	: >"$log"
 	steps_run "$log" timeout -k 30 "$limit" "$@" &
-	tail -n +1 -s 0.5 -f --pid=$! "$log" &
-	wait $!
+	pid=$!
+	tail -n +1 -s 0.5 -f --pid=$pid "$log" &
+	wait $pid $!
 	read -r status used <"$log.end"
 	state=passed
 	case $status in
