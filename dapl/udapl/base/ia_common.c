@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The interface adapter as all other objects see it: the list of open ones, its handle, its settings. */
 #include "dapl/udapl/base/ia.h"
-#include "dapl/udapl/base/upward.h"
-
-struct upward upward;
 
 /* libdat2 exports it, but no public header declares it. */
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE in, DAT_IA_HANDLE *out);

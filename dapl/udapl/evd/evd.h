@@ -161,7 +161,7 @@ void evd_destroy(struct dapl_evd *evd);
 bool evd_post(struct dapl_evd *evd, const DAT_EVENT *event);
 /* The same, and reports an overflow to the async EVD. */
 bool evd_post_or_overflow(struct dapl_evd *evd, const DAT_EVENT *event);
-/* The same for the terminal event of an EP. After false, the waiter is told once there is room. */
+/* The same for the terminal event of an EP. After false, the task of the waiter gets its `due` once there is room. */
 bool evd_post_ending(struct dapl_evd *evd, const DAT_EVENT *event, struct evd_room_waiter *waiter);
 void evd_ending_cancel(struct dapl_evd *evd, struct evd_room_waiter *waiter);
 /*
@@ -247,7 +247,7 @@ static inline void evd_unlock(struct dapl_evd *evd)
 }
 
 void evd_task_run(struct task *task, unsigned mask);
-/* Tells the waiters in `endings` that there is room. */
+/* Posts the `due` of the waiters in `endings` to their tasks. */
 void evd_endings_wake_locked(struct dapl_evd *evd);
 void evd_broken(
 	struct dapl_evd *evd); /* the CQ overflowed: sets the ERROR state and wakes the waiter */
