@@ -131,6 +131,10 @@ const struct setting_row settings_table[SETTINGS] = {
 			      "processor between polls" },
 	[SET_SPIN_US] = { "spin_us", "DAPL_SPIN_US", SETTING_NUMBER, true, 0, 1000000, 0, NULL,
 			  "microseconds that a wait polls before it blocks, if it blocks" },
+	[SET_ASYNC_CANCEL] = { "async_cancel", "DAPL_ASYNC_CANCEL", SETTING_NUMBER, false, 0, 1, 0,
+			       NULL,
+			       "1 lets threads whose cancel type is asynchronous call what posts, "
+			       "dequeues and polls" },
 	[SET_DBG_TYPE] = { "log", "DAPL_DBG_TYPE", SETTING_BITS, false, 0, UINT_MAX,
 			   LOG_ERROR | LOG_WARN, log_words, "what is logged" },
 	[SET_DBG_DEST] = { "log_to", "DAPL_DBG_DEST", SETTING_BITS, false, 0, 7, LOG_TO_STDERR,

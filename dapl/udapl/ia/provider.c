@@ -9,7 +9,7 @@
 #include "dapl/udapl/base/ia.h"
 #include "dapl/udapl/base/provider.h"
 #include "dapl/udapl/ia/rooms.h"
-#include "dapl/udapl/ia/traced.h"
+#include "dapl/udapl/ia/wrapped.h"
 #include "util/log.h"
 #include "util/settings.h"
 
@@ -174,8 +174,8 @@ static struct name *name_add(const DAT_PROVIDER_INFO *info, const char *params)
 			snprintf(name->text, sizeof(name->text), "%s", info->ia_name);
 			name->table = table;
 			name->table.device_name = name->text;
-			if (log_on(LOG_TRACE))
-				traced_put(&name->table);
+			if (log_on(LOG_TRACE) || setting(SET_ASYNC_CANCEL))
+				wrapped_put(&name->table);
 			SLIST_INSERT_HEAD(&names, name, entry);
 		}
 	}
