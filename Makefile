@@ -77,7 +77,7 @@ all: $(libs) $(libdat) $(drop) $(plugin) $(tell) $(progs) $(confs)
 # --- objects: rebuilt when the compiler or the flags change ------------------------------------------
 
 # Each file holds a value; a product that depends on it is rebuilt when the value changes.
-value_of_flags     = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(unguarded)
+value_of_flags     = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(unguarded) $(in_suites)
 value_of_folder    = $(build)
 value_of_libdir    = $(LIBDIR) $(SYSCONFDIR) $(PREFIX) $(LDFLAGS)
 $(addprefix $(B)/,flags folder libdir): FORCE
@@ -95,11 +95,11 @@ $(B)/gen/verbs_have.h: tools/verbs-probe util/platform.h $(B)/flags
 values: $(addprefix $(B)/,flags folder libdir)
 
 $(if $(COV),$(dat_o) $(dapl_o)): private cflags += --coverage -fprofile-update=atomic
-$(call objs,$(unguarded)): private guard := -fno-stack-protector
+$(call objs,$(unguarded)): private late := -fno-stack-protector
 $(B)/obj/%.o: %.c $(B)/flags $(B)/gen/verbs_have.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(guard) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(late) -MMD -MP -c -o $@ $<
 
 # --- libraries -------------------------------------------------------------------------------------
 

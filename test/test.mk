@@ -14,6 +14,10 @@ tests: all $(bench) $(exact) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$
        $(B)/test/early-send $(B)/test/mix $(B)/test/uc-lost $(B)/test/wire $(B)/test/old_provider.so $(one_programs) \
        $(addprefix $(B)/test/one/,host1 host2 plugin1.so plugin2.so)
 
+one_objs  = $(patsubst %.c,$(B)/one/%.o,$(1))
+suites_c := $(wildcard $(addprefix test/,unit/*.c conform/*.c fuzz/*.c one/*.c))
+$(call objs,$(suites_c)) $(call one_objs,$(suites_c)): private late := $(in_suites)
+
 # The stack as archives, from which a suite links what it needs.
 $(B)/lib/libsoftverbs.a: $(soft_o)
 	@mkdir -p $(@D)
@@ -97,14 +101,13 @@ $(addprefix $(B)/test/rdma/,$(conform)): $(B)/test/rdma/%: $(B)/obj/test/conform
 
 # --- DAT 1.2 ---------------------------------------------------------------------------------------
 
-one_objs = $(patsubst %.c,$(B)/one/%.o,$(1))
 # A program for DAT 1.2 is linked with its own library alone; the other one is given for the path to it.
 one_libs = -L$(B)/lib -ldat -Wl,--no-as-needed -ldat2 -Wl,--as-needed
 
 $(B)/one/%.o: %.c $(B)/flags $(B)/gen/verbs_have.h
 	@mkdir -p $(@D)
 	$(call say,CC,DAT 1.2: $<)
-	$(Q)$(CC) -Itest/one $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) -Itest/one $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(late) -MMD -MP -c -o $@ $<
 
 $(addprefix $(B)/test/one/,$(one_own)): $(B)/test/one/%: $(B)/one/test/one/%.o
 $(addprefix $(B)/test/one/,$(one_again)): $(B)/test/one/%: $(B)/one/test/unit/%.o

@@ -4,13 +4,16 @@
 # The sanitizers find the same without most of the optimizer, which would take half of the compiler's time.
 CFLAGS ?= $(if $(SAN),-O1,-O2) -g
 # Hardening finds an overrun of a buffer before it does harm. The files of `unguarded` have no buffer, or one whose bound is
-# checked before it is filled, and the guard would cost a call five instructions. The flag that removes it comes last,
-# because CFLAGS of a distribution ask for the guard, too.
+# checked before it is filled, and the guard would cost a call five instructions.
 hardened  := $(if $(SAN)$(COV),,-fstack-protector-strong $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))$(findstring -O0,$(CFLAGS)),,\
              -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 unguarded := dat/common/api_ext.c dat/common/ia_handle.c dapl/udapl/ia/ext_table.c dapl/udapl/post/post.c dapl/udapl/evd/arm.c dapl/openib/cq.c \
              dat/one/event.c dat/one/post.c
-guard     :=
+# Suites are compiled without the optimizer: it would take two thirds of the time of a build, and what they test is
+# optimized. What a file adds to the flags of all comes last (`late`), after those of a distribution, which
+# ask for the guard, too.
+in_suites := -O0 -U_FORTIFY_SOURCE
+late      :=
 warn   := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wpointer-arith -Wwrite-strings -Wvla
 # At that level, and beside the sanitizers' own code, gcc sees uses of uninitialized variables where there are none.
 unsure := $(if $(SAN),$(if $(findstring clang,$(CC)),,-Wno-maybe-uninitialized))
