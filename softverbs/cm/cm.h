@@ -202,12 +202,15 @@ static inline struct cm_id *cm_id_of(struct rdma_cm_id *id)
 	return (struct cm_id *)(void *)((char *)id - offsetof(struct cm_id, id));
 }
 
+/* ---- lock.c ---- */
 /* One lock for the whole connection manager, acquired after the runtime's lock and before the links lock. It
  * is not held while a QP is modified, a device is opened or closed, or a timer is waited for. */
 void sv_cm_lock(void);
 void sv_cm_unlock(void);
 void sv_cm_wait(pthread_cond_t *cond);
-int sv_cm_fail(int error); /* sets errno, returns -1 */
+int sv_cm_fail(int error);			      /* sets errno, returns -1 */
+bool sv_cm_id_is_ours(const struct cm_id *id);	      /* false: the parent's, before a fork */
+enum cm_state sv_cm_id_state(const struct cm_id *id); /* the caller does not hold the cm lock */
 
 /* ---- device.c: the internal open of the device, with a default PD ---- */
 int sv_cm_device_hold(void); /* for a channel or an identifier; 0 or errno */
@@ -256,13 +259,15 @@ struct cm_id *sv_cm_id_new(struct cm_channel *channel, void *context, enum rdma_
 int sv_cm_id_own(struct cm_id *id); /* hands it to the program: it holds the device; 0 or errno */
 /* No other reference may exist. If it is owned, the caller does not hold the cm lock. */
 void sv_cm_id_free(struct cm_id *id);
+
+/* ---- number.c ---- */
 int sv_cm_id_number_locked(struct cm_id *id); /* 0 or ENOMEM */
 void sv_cm_id_unnumber_locked(struct cm_id *id);
 struct cm_id *sv_cm_id_by_number_locked(uint32_t number);
 /* iterates over identifiers with a number; start with 0 */
 struct cm_id *sv_cm_id_next_locked(uint32_t *cursor);
-bool sv_cm_id_is_ours(const struct cm_id *id);
-enum cm_state sv_cm_id_state(const struct cm_id *id); /* the caller does not hold the cm lock */
+void sv_cm_numbers_end_locked(void); /* no identifier is left */
+void sv_cm_numbers_fork_child_locked(void);
 
 /* ---- addr.c ---- */
 void sv_cm_route_fill(struct cm_id *id); /* sets paths and GIDs from the two addresses */

@@ -1,146 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Identifiers: creation and destruction, their numbers, and the lock of the connection manager. */
-#include <errno.h>
+/* Identifiers: creation and destruction, and the channel that an identifier uses. */
 #include <stdlib.h>
-#include <string.h>
-#include "util/cancel.h"
 #include "softverbs/cm/cm.h"
-#include "softverbs/object/object.h"
-#include "util/log.h"
 
-#define INDEX_BITS 20
-#define INDEX_MASK ((1u << INDEX_BITS) - 1)
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* number = generation:12 | index:20. A freed index is reused after all indexes that were free before it. */
-struct number {
-	struct cm_id *id;
-	uint32_t next_free;
-};
-
-static struct { /* guarded by `lock` */
-	struct number *table;
-	uint32_t size, first_free, last_free; /* index 0 is unused and ends the free list */
-	uint32_t generation;
-	unsigned ids; /* number of identifiers that programs own */
-} numbers;
-
-static _Thread_local int cancel_before;
-
-void sv_cm_lock(void)
-{
-	int before = cancel_off();
-
-	pthread_mutex_lock(&lock);
-	cancel_before = before;
-}
-
-void sv_cm_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-	cancel_restore(cancel_before);
-}
-
-void sv_cm_wait(pthread_cond_t *cond)
-{
-	pthread_cond_wait(cond, &lock);
-}
-
-int sv_cm_fail(int error)
-{
-	errno = error;
-	return -1;
-}
-
-bool sv_cm_id_is_ours(const struct cm_id *id)
-{
-	return *id->alive;
-}
-
-enum cm_state sv_cm_id_state(const struct cm_id *id)
-{
-	enum cm_state state;
-
-	sv_cm_lock();
-	state = id->state;
-	sv_cm_unlock();
-	return state;
-}
-
-/* ---- numbers ---- */
-
-static void number_give_locked(uint32_t index)
-{
-	numbers.table[index].id = NULL;
-	numbers.table[index].next_free = 0;
-	if (numbers.first_free)
-		numbers.table[numbers.last_free].next_free = index;
-	else
-		numbers.first_free = index;
-	numbers.last_free = index;
-}
-
-static int numbers_grow_locked(void)
-{
-	uint32_t size = numbers.size ? numbers.size * 2 : 64,
-		 index = numbers.size ? numbers.size : 1;
-	struct number *table;
-
-	if (size > INDEX_MASK + 1)
-		return ENOMEM;
-	table = realloc(numbers.table, size * sizeof(*table));
-	if (!table)
-		return ENOMEM;
-	memset(table + numbers.size, 0, (size - numbers.size) * sizeof(*table));
-	numbers.table = table;
-	numbers.size = size;
-	for (; index < size; index++)
-		number_give_locked(index);
-	return 0;
-}
-
-int sv_cm_id_number_locked(struct cm_id *id)
-{
-	int error = numbers.first_free ? 0 : numbers_grow_locked();
-	uint32_t index;
-
-	if (error)
-		return error;
-	index = numbers.first_free;
-	numbers.first_free = numbers.table[index].next_free;
-	numbers.table[index].id = id;
-	id->number = ++numbers.generation << INDEX_BITS | index;
-	return 0;
-}
-
-void sv_cm_id_unnumber_locked(struct cm_id *id)
-{
-	if (id->number)
-		number_give_locked(id->number & INDEX_MASK);
-	id->number = 0;
-}
-
-struct cm_id *sv_cm_id_by_number_locked(uint32_t number)
-{
-	uint32_t index = number & INDEX_MASK;
-	struct cm_id *id = index < numbers.size ? numbers.table[index].id : NULL;
-
-	return id && id->number == number ? id : NULL;
-}
-
-struct cm_id *sv_cm_id_next_locked(uint32_t *cursor)
-{
-	while (*cursor < numbers.size) {
-		struct cm_id *id = numbers.table[(*cursor)++].id;
-
-		if (id)
-			return id;
-	}
-	return NULL;
-}
-
-/* ---- allocate and free ---- */
+static unsigned ids; /* that programs own; the cm lock */
 
 struct cm_id *sv_cm_id_new(struct cm_channel *channel, void *context, enum rdma_port_space space)
 {
@@ -171,7 +34,7 @@ int sv_cm_id_own(struct cm_id *id)
 		return error;
 	id->owned = true;
 	sv_cm_lock();
-	numbers.ids++;
+	ids++;
 	sv_cm_unlock();
 	return 0;
 }
@@ -179,11 +42,9 @@ int sv_cm_id_own(struct cm_id *id)
 static void disown(void)
 {
 	sv_cm_lock();
-	if (!--numbers.ids) {
+	if (!--ids) {
 		sv_cm_port_idle_locked();
-		free(numbers.table);
-		numbers.table = NULL;
-		numbers.size = numbers.first_free = 0;
+		sv_cm_numbers_end_locked();
 	}
 	sv_cm_unlock();
 	sv_cm_device_release();
@@ -306,7 +167,7 @@ void sv_cm_ids_fork_parent(void)
 void sv_cm_ids_fork_child(void)
 {
 	sv_cm_port_fork_child();
-	free(numbers.table);
-	memset(&numbers, 0, sizeof(numbers));
+	sv_cm_numbers_fork_child_locked();
+	ids = 0;
 	sv_cm_unlock();
 }

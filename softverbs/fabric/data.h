@@ -3,7 +3,7 @@
  * Requests of reliable QPs between hosts.
  *
  * The initiator sends its requests in order, each in one frame or several, and keeps at most FAR_WINDOW of them
- * unanswered. The responder executes them one after the other by a proxy (object/far.h), and answers each. A
+ * unanswered. The responder executes them one after the other by a proxy, the initiator of object/path.h, and answers each. A
  * request that comes before its QP is ready is answered FAR_NOT_READY; the responder then drops what follows it,
  * and the initiator sends again from that number on.
  */
@@ -11,7 +11,7 @@
 #define SV_FABRIC_DATA_H
 
 #include "softverbs/fabric/peers.h"
-#include "softverbs/object/far.h"
+#include "softverbs/object/path.h"
 
 #define FAR_WINDOW   64u	  /* requests of a QP that are not answered */
 #define FAR_BYTES    (1u << 20)	  /* or of so many bytes, if there is more than one */
@@ -64,6 +64,7 @@ static inline bool far_brings_data(unsigned opcode)
 struct far_work; /* serve.c: a request of the peer */
 
 struct sv_far {
+	struct sv_path path;
 	struct sv_qp *proxy;
 	struct sv_ip host;
 	uint32_t qpn; /* of the peer */
@@ -88,6 +89,14 @@ struct sv_far {
 	struct far_work *coming;       /* the request whose frames are coming in */
 	STAILQ_HEAD(, far_work) works; /* posted to the proxy */
 };
+
+/* NULL: the QP's peer is on this host. */
+static inline struct sv_far *far_of(const struct sv_qp *qp)
+{
+	return (struct sv_far *)qp->path;
+}
+
+int sv_far_push_locked(struct sv_qp *qp); /* as in struct sv_path_ops */
 
 /* Guards the proxies, and what is said so above. Acquired after a QP's modify, before the short locks. */
 void sv_far_lock(void);

@@ -13,6 +13,7 @@
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/frames.h"
+#include "softverbs/fabric/transport.h"
 #include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"

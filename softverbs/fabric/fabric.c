@@ -13,6 +13,7 @@
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/plugin.h"
 #include "softverbs/fabric/ud.h"
+#include "softverbs/fabric/transport.h"
 #include "softverbs/link/runtime.h"
 #include "util/log.h"
 

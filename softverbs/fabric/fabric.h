@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "softverbs/base/shared.h"
-#include "softverbs/link/far.h"
 #include "softverbs/link/ip.h"
+#include "softverbs/link/peer.h"
 
 /*
  * The outcome of a search, in the engine, which holds no lock: a peer with a reference for the callee, or an
@@ -16,6 +16,8 @@
  */
 typedef void sv_fabric_found(uint32_t cookie, struct sv_peer *peer, int error);
 
+/* SOFTVERBS_FABRIC is set, and the key could be read. */
+SV_SHARED bool sv_fabric_is_on(void);
 /* SOFTVERBS_FABRIC; NULL if it is off. */
 SV_SHARED const char *sv_fabric_wish(void);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include "softverbs/fabric/data.h"
+#include "softverbs/fabric/transport.h"
 #include "softverbs/fabric/ud.h"
 #include "softverbs/rc/rc.h"
 #include "util/cancel.h"
@@ -67,6 +68,8 @@ void sv_far_polls_lead(struct sv_cq *cq, bool on)
 	atomic_fetch_add_explicit(&cq->served, change, memory_order_relaxed);
 }
 
+static const struct sv_path_ops far_ops;
+
 int sv_far_open(struct sv_qp *qp)
 {
 	struct sv_ip host;
@@ -78,6 +81,7 @@ int sv_far_open(struct sv_qp *qp)
 	far = calloc(1, sizeof(*far));
 	if (!far)
 		return ENOMEM;
+	far->path.ops = &far_ops;
 	far->host = host;
 	far->qpn = qp->attr.dest_qp_num;
 	STAILQ_INIT(&far->works);
@@ -92,7 +96,7 @@ int sv_far_open(struct sv_qp *qp)
 		/* initiators of this process are woken for the proxy */
 		atomic_store_explicit(&qp->peer, sv_peer_self(), memory_order_release);
 		lock_acquire(&qp->sq.lock);
-		qp->far = far;
+		qp->path = &far->path;
 		lock_release(&qp->sq.lock);
 		sv_far_polls_lead(qp->send_cq, true);
 		sv_far_polls_lead(qp->recv_cq, true);
@@ -106,15 +110,13 @@ int sv_far_open(struct sv_qp *qp)
 	return error;
 }
 
-void sv_far_close(struct sv_qp *qp)
+static void far_close(struct sv_qp *qp)
 {
-	struct sv_far *far = qp->far;
+	struct sv_far *far = far_of(qp);
 
-	if (!far)
-		return;
 	sv_far_lock();
 	lock_acquire(&qp->sq.lock);
-	qp->far = NULL;
+	qp->path = NULL;
 	lock_release(&qp->sq.lock);
 	sv_far_polls_lead(qp->send_cq, false);
 	sv_far_polls_lead(qp->recv_cq, false);
@@ -125,9 +127,9 @@ void sv_far_close(struct sv_qp *qp)
 	free(far);
 }
 
-uint32_t sv_far_proxy(const struct sv_far *far)
+static uint32_t far_initiator(const struct sv_qp *qp)
 {
-	return far->proxy->ibv.qp_num;
+	return far_of(qp)->proxy->ibv.qp_num;
 }
 
 /* ---- the link ---- */
@@ -143,7 +145,7 @@ static void far_found(uint32_t index, struct sv_peer *peer, int error)
 	if (!qp)
 		return;
 	lock_acquire(&qp->sq.lock);
-	far = qp->far;
+	far = far_of(qp);
 	if (far && far->searching) {
 		far->searching = false;
 		far->failed = error;
@@ -162,19 +164,19 @@ static void far_found(uint32_t index, struct sv_peer *peer, int error)
 	sv_qp_unpin(qp);
 }
 
-int sv_far_bind_locked(struct sv_qp *qp)
+static int far_bind_locked(struct sv_qp *qp)
 {
-	struct sv_far *far = qp->far;
+	struct sv_far *far = far_of(qp);
 	uint16_t slot = (uint16_t)qp_peer_id_of(far->qpn);
 
 	qp->sq.gone = far->gone;
 	if (far->gone)
 		return SQ_SILENT;
 	if (far->peer)
-		return SQ_FAR;
+		return SQ_SENT;
 	far->peer = sv_fabric_peer_at(&far->host, slot);
 	if (far->peer)
-		return SQ_FAR;
+		return SQ_SENT;
 	if (!far->searching) {
 		int error = sv_fabric_find_slot(&far->host, slot, qp->index, far_found);
 
@@ -184,10 +186,18 @@ int sv_far_bind_locked(struct sv_qp *qp)
 	return far->failed ? SQ_SILENT : SQ_LINKING;
 }
 
-bool sv_far_is_begun_locked(const struct sv_qp *qp)
+static bool far_is_begun_locked(const struct sv_qp *qp)
 {
-	return qp->far->wire != qp->far->done;
+	return far_of(qp)->wire != far_of(qp)->done;
 }
+
+static const struct sv_path_ops far_ops = {
+	.close = far_close,
+	.initiator = far_initiator,
+	.bind_locked = far_bind_locked,
+	.is_begun_locked = far_is_begun_locked,
+	.push_locked = sv_far_push_locked,
+};
 
 static void peer_gone(struct sv_qp *qp, const struct sv_peer *peer)
 {
@@ -196,8 +206,8 @@ static void peer_gone(struct sv_qp *qp, const struct sv_peer *peer)
 		return;
 	}
 	lock_acquire(&qp->sq.lock);
-	if (qp->far && qp->far->peer == peer) {
-		qp->far->gone = true;
+	if (far_of(qp) && far_of(qp)->peer == peer) {
+		far_of(qp)->gone = true;
 		sv_sq_run_locked(qp, 0);
 		sv_sq_notify_locked(qp);
 	}

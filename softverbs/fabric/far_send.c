@@ -21,7 +21,7 @@ static bool is_local(const struct ibv_send_wr *wr)
 static void request_describe(const struct sv_qp *qp, const struct ibv_send_wr *wr,
 			     struct far_request *request)
 {
-	const struct sv_far *far = qp->far;
+	const struct sv_far *far = far_of(qp);
 
 	*request = (struct far_request){
 		.dest = far->qpn,
@@ -93,7 +93,7 @@ static int request_send(struct sv_qp *qp, const struct ibv_send_wr *wr, const st
 			free(out);
 			return IBV_WC_LOC_PROT_ERR;
 		}
-		sv_fabric_out_send(qp->far->peer, out); /* else the link is about to end */
+		sv_fabric_out_send(far_of(qp)->peer, out); /* else the link is about to end */
 		request.offset += part;
 	} while (request.offset < all);
 	return 0;
@@ -102,7 +102,7 @@ static int request_send(struct sv_qp *qp, const struct ibv_send_wr *wr, const st
 /* Whether one more request of that length may be sent. */
 static bool window_has(const struct sv_qp *qp, uint64_t length)
 {
-	const struct sv_far *far = qp->far;
+	const struct sv_far *far = far_of(qp);
 	uint64_t bytes = length;
 
 	if (far->wire == far->done)
@@ -117,14 +117,13 @@ static bool window_has(const struct sv_qp *qp, uint64_t length)
 int sv_far_push_locked(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
-	struct sv_far *far = qp->far;
+	struct sv_far *far = far_of(qp);
 
-	if ((far->again_at && clock_now() < far->again_at) ||
-	    atomic_load_explicit(&qp->state, memory_order_relaxed) != IBV_QPS_RTS)
-		return EXEC_WAIT(SQ_FAR);
+	if (far->again_at && clock_now() < far->again_at)
+		return EXEC_WAIT(SQ_SENT);
 	far->held_back = far->executing;
 	if (far->held_back)
-		return EXEC_WAIT(SQ_FAR);
+		return EXEC_WAIT(SQ_SENT);
 	far->again_at = 0;
 	if ((int32_t)(sq->exec - far->sent) > 0)
 		far->sent = sq->exec; /* a local operation was executed */
@@ -141,11 +140,11 @@ int sv_far_push_locked(struct sv_qp *qp)
 			break;
 		status = request_send(qp, wr, iov);
 		if (status)
-			return far->sent == sq->exec ? status : EXEC_WAIT(SQ_FAR);
+			return far->sent == sq->exec ? status : EXEC_WAIT(SQ_SENT);
 		far->sent++;
 		far->wire++;
 	}
-	return EXEC_WAIT(SQ_FAR);
+	return EXEC_WAIT(SQ_SENT);
 }
 
 /* ---- answers ---- */
@@ -181,7 +180,7 @@ static bool scatter(const struct sv_qp *qp, const struct ibv_send_wr *wr,
 /* The peer's QP is not ready: the requests are sent again later. False if that has lasted too long. */
 static bool again_locked(struct sv_qp *qp)
 {
-	struct sv_far *far = qp->far;
+	struct sv_far *far = far_of(qp);
 	uint64_t now = clock_now(), period = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
 
 	far->sent = qp->sq.exec;
@@ -198,7 +197,7 @@ static bool again_locked(struct sv_qp *qp)
 /* The same for UC: this message is lost, and those after it are sent again, numbered anew. */
 static void skip_locked(struct sv_qp *qp)
 {
-	struct sv_far *far = qp->far;
+	struct sv_far *far = far_of(qp);
 
 	far->connection++;
 	far->sent = qp->sq.exec;
@@ -220,7 +219,7 @@ static bool answer_ends_locked(struct sv_qp *qp, const struct ibv_send_wr *wr,
 		*status = IBV_WC_RETRY_EXC_ERR;
 		return !again_locked(qp);
 	}
-	qp->far->give_up_at = 0;
+	far_of(qp)->give_up_at = 0;
 	*status = (enum ibv_wc_status)done->status;
 	if (*status != IBV_WC_SUCCESS || !far_brings_data(wr->opcode))
 		return true;
@@ -240,12 +239,8 @@ static void answer_locked(struct sv_qp *qp, const struct far_done *done, const u
 
 	if (!answer_ends_locked(qp, wr, done, data, size, &status))
 		return;
-	qp->far->done++;
-	if (status != IBV_WC_SUCCESS)
-		sv_sq_fail_locked(qp);
-	sv_sq_complete_locked(qp, wr, status);
-	sv_sq_run_locked(qp, 0);
-	sv_sq_notify_locked(qp);
+	far_of(qp)->done++;
+	sv_sq_answered_locked(qp, status);
 }
 
 bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size)
@@ -261,7 +256,7 @@ bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 	if (!qp)
 		return true; /* destroyed in the mean time */
 	lock_acquire(&qp->sq.lock);
-	far = qp->far;
+	far = far_of(qp);
 	if (far && far->peer == &from->peer && far->qpn == done.source &&
 	    far->connection == done.connection && done.number == far->done &&
 	    far->wire != far->done && qp->sq.exec != qp->sq.head)

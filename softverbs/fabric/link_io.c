@@ -6,8 +6,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "softverbs/fabric/frames.h"
-#include "softverbs/verbs/peer_events.h"
 #include "softverbs/fabric/link.h"
+#include "softverbs/link/runtime.h"
 
 #define READS 8u /* of a link in a row */
 
@@ -88,7 +88,7 @@ int sv_fabric_link_flush(struct fabric_link *link)
 	link->backlog.waited = false;
 	sv_fabric_unlock();
 	if (waited)
-		sv_data_doorbell(); /* continues the send queues that wait */
+		sv_runtime_client()->doorbell(); /* continues the send queues that wait */
 	return error;
 }
 

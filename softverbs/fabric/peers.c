@@ -7,6 +7,7 @@
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/ud.h"
+#include "softverbs/fabric/transport.h"
 #include "softverbs/link/cm_calls.h"
 #include "util/log.h"
 

@@ -9,8 +9,10 @@
 #include <fcntl.h>
 #include "softverbs/base/log_from.h"
 #include "softverbs/fabric/data.h"
+#include "softverbs/link/runtime.h"
 #include "softverbs/object/region.h"
 #include "softverbs/rc/rc.h"
+#include "softverbs/verbs/context.h"
 #include "softverbs/verbs/qp.h"
 #include "util/log.h"
 
@@ -117,7 +119,7 @@ static int region_open_locked(void)
 
 static int proxies_open_locked(void)
 {
-	proxies.context = ibv_open_device(sv_device_soft());
+	proxies.context = sv_context_open(sv_device_soft(), sv_runtime_client());
 	if (proxies.context)
 		proxies.pd = ibv_alloc_pd(proxies.context);
 	if (proxies.pd)
@@ -375,7 +377,7 @@ static bool request_take_locked(struct sv_far *far, const struct far_request *re
 static struct sv_far *far_find_locked(struct sv_qp *qp, struct fabric_peer *from,
 				      const struct far_request *request)
 {
-	struct sv_far *far = qp->far;
+	struct sv_far *far = far_of(qp);
 
 	if (!far || far->qpn != request->source || from->peer.slot != qp_peer_id_of(far->qpn))
 		return NULL;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "softverbs/base/foreign.h"
 #include "softverbs/fabric/peers.h"
+#include "softverbs/fabric/transport.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/port_name.h"
 #include "softverbs/link/runtime.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/ud.h"
+#include "softverbs/fabric/transport.h"
 #include "softverbs/rc/rc.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -192,7 +193,7 @@ static int leave_locked(struct sv_qp *qp)
 		sv_sq_retry_at_locked(qp, ud->far_until);
 	else
 		ud->far_mark = 0;
-	return waits ? EXEC_WAIT(SQ_FAR) : IBV_WC_SUCCESS;
+	return waits ? EXEC_WAIT(SQ_SENT) : IBV_WC_SUCCESS;
 }
 
 static int hand_over_locked(struct sv_qp *qp, struct fabric_out *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
  * The data path as the runtime and links see it: the memory that peers share, and what happens to peers. Given with each
- * hold of the runtime, always the same (verbs/peer_events.c).
+ * hold of the runtime, always the same (softverbs/attend.c).
  */
 #ifndef SV_LINK_CLIENT_H
 #define SV_LINK_CLIENT_H
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct sv_peer;
+struct sv_transport;
 
 /* the sizes of the areas behind the two descriptors of a hello */
 struct sv_area_offer {
@@ -44,6 +45,9 @@ struct sv_link_client {
 	void (*doorbell)(void);
 	/* Takes ownership of `fd`. */
 	void (*message)(struct sv_peer *peer, const void *payload, size_t size, int fd);
+
+	/* How processes of other hosts are reached. */
+	const struct sv_transport *transport;
 };
 
 #endif

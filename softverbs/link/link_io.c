@@ -12,7 +12,7 @@
 #include "softverbs/base/foreign.h"
 #include "softverbs/base/log_from.h"
 #include "softverbs/link/cm_calls.h"
-#include "softverbs/link/far.h"
+#include "softverbs/link/transport.h"
 #include "softverbs/link/runtime.h"
 #include "util/log.h"
 
@@ -239,7 +239,7 @@ static bool link_dispatch(struct sv_link *link, const struct link_message *messa
 		return true;
 	}
 	if (message->wire.type == SV_MSG_FAR && link->state == LINK_ACCEPTED && fd_count == 1) {
-		sv_fabric_handed(fds[0], payload, size);
+		sv_transport()->handed(fds[0], payload, size);
 		return true;
 	}
 	sv_foreign_close(fds, fd_count);

@@ -10,7 +10,7 @@
 #include "softverbs/base/foreign.h"
 #include "softverbs/base/log_from.h"
 #include "softverbs/link/cm_calls.h"
-#include "softverbs/link/far.h"
+#include "softverbs/link/transport.h"
 #include "softverbs/link/runtime.h"
 #include "util/log.h"
 
@@ -66,7 +66,7 @@ void sv_peer_put(struct sv_peer *peer)
 	if (atomic_fetch_sub_explicit(&peer->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (peer->far) {
-		sv_fabric_peer_free(peer);
+		sv_transport()->peer_free(peer);
 		return;
 	}
 	sv_runtime_client()->peer_free(peer);
@@ -168,7 +168,7 @@ int sv_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, si
 	if (size > SV_MSG_MAX)
 		return EMSGSIZE;
 	if (peer->far)
-		return sv_fabric_send(peer, type, payload, size);
+		return sv_transport()->send(peer, type, payload, size);
 	sv_links_lock();
 	if (peer == sv_peer_self())
 		error = self_send_locked(type, payload, size, fd);

@@ -13,7 +13,7 @@
 #include "softverbs/base/identity.h"
 #include "softverbs/base/log_from.h"
 #include "softverbs/link/cm_calls.h"
-#include "softverbs/link/far.h"
+#include "softverbs/link/transport.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"
 #include "softverbs/base/settings.h"
@@ -64,14 +64,14 @@ static void runtime_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 	sv_cm_fork_prepare();
 	sv_links_lock();
-	sv_fabric_fork_prepare();
+	sv_transport()->fork_prepare();
 	sv_engine_fork_prepare();
 }
 
 static void fork_parent(void)
 {
 	sv_engine_fork_parent();
-	sv_fabric_fork_parent();
+	sv_transport()->fork_parent();
 	sv_links_unlock();
 	sv_cm_fork_parent();
 	pthread_mutex_unlock(&lock);
@@ -82,7 +82,7 @@ static void runtime_fork_child(void)
 {
 	sv_name_fork_child();
 	sv_engine_fork_child();
-	sv_fabric_fork_child();
+	sv_transport()->fork_child();
 	sv_links_fork_child();
 	sv_peers_fork_child();
 	sv_links_unlock();
@@ -234,7 +234,7 @@ static void runtime_close(void)
 	sv_name_release(runtime.listener.fd);
 	sv_engine_fd_remove(&runtime.listener);
 	sv_engine_fd_remove(&runtime.doorbell);
-	sv_fabric_stop();
+	sv_transport()->stop();
 	sv_links_close();
 	sv_handshake_end();
 	sv_engine_stop();
@@ -283,7 +283,7 @@ int sv_runtime_hold(const struct sv_link_client *client)
 			runtime_close();
 		} else {
 			atomic_store(&runtime.inherited, false);
-			sv_fabric_start();
+			sv_transport()->start();
 			log_at(LOG_TRACE, "softverbs: process %d has slot %u", (int)getpid(),
 			       runtime.self.slot);
 		}

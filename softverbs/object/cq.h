@@ -108,12 +108,8 @@ static inline void cq_notify_sends(struct sv_cq *cq, uint32_t qp_index, uint32_t
 
 /* This process completed a receive of one of its own QPs. cq_fire must follow. */
 void sv_cq_notify_recv(struct sv_cq *cq, uint32_t qp_index);
-/*
- * The initiator of the QP is dead or may not place messages any more, and may have placed
- * messages without a notification. Notifies the receive CQ if any message waits. The caller holds
- * no lock.
- */
-void sv_cq_tell_arrived(struct sv_qp *qp);
+/* Messages wait at a QP of this process, and may not have been announced. */
+void sv_cq_notify_arrived(struct sv_cq *cq, uint32_t qp_index);
 /*
  * `count` receives of a QP of this process were flushed. They are ready to poll, and count as
  * solicited.

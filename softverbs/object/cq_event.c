@@ -70,17 +70,9 @@ void sv_cq_notify_recv(struct sv_cq *cq, uint32_t qp_index)
 		cq_tell(cq, qp_index, 1, 0);
 }
 
-void sv_cq_tell_arrived(struct sv_qp *qp)
+void sv_cq_notify_arrived(struct sv_cq *cq, uint32_t qp_index)
 {
-	struct sv_cq *cq = qp->recv_cq;
-	bool waits;
-
-	lock_acquire(&cq->lock);
-	waits = sv_rx_has_locked(qp);
-	lock_release(&cq->lock);
-	if (!waits)
-		return;
-	cq_tell(cq, qp->index, 0, 0);
+	cq_tell(cq, qp_index, 0, 0);
 	cq_fire(cq->by_peers, sv_peer_self(), cq->index, true);
 }
 

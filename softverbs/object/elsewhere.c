@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
-#include "softverbs/link/far.h"
+#include "softverbs/link/transport.h"
 #include "softverbs/link/ip.h"
 #include "softverbs/object/device.h"
 #include "softverbs/object/elsewhere.h"
@@ -33,7 +33,7 @@ void sv_elsewhere_note(const union ibv_gid *gid)
 	int saved = errno;
 
 	if (atomic_load_explicit(&noted, memory_order_relaxed) || sv_name_is_in_folder() ||
-	    sv_fabric_is_on() || !memcmp(gid, &none, sizeof(none)) || is_local(gid) ||
+	    sv_transport()->is_on() || !memcmp(gid, &none, sizeof(none)) || is_local(gid) ||
 	    atomic_exchange(&noted, true)) {
 		errno = saved;
 		return;

@@ -31,7 +31,7 @@ enum sq_wait {
 	SQ_DRAIN,   /* state SQD */
 	SQ_REMOTE,  /* the peer copies, in its polls or in its engine */
 	SQ_COPYING, /* not blocked: the next chunk of payload may be copied */
-	SQ_FAR,	    /* the peer is on another host: its answer; of a datagram, room in the link */
+	SQ_SENT,    /* handed to a transport: its answer; of a datagram, room there */
 };
 
 enum sv_service {
@@ -217,8 +217,8 @@ struct sv_qp {
 	uint64_t arrival_offset;
 	TAILQ_ENTRY(sv_qp) srq_entry; /* the SRQ's lock */
 	struct sv_ud *ud;	      /* NULL: not a datagram QP */
-	/* The peer is on another host: see far.h. Written with `modify`, inside the SQ lock. */
-	struct sv_far *far;
+	/* NULL: the peer is on this host. Else see path.h. Written with `modify`, inside the SQ lock. */
+	struct sv_path *path;
 	struct ex_send *ex_send;
 };
 
@@ -244,14 +244,10 @@ void sv_qp_list(struct sv_qp *qp);
 /* After return, no thread finds or still uses the QP by its number. */
 void sv_qp_unlist(struct sv_qp *qp);
 
-/* ---- implemented by the rooms above ---- */
-
 /*
  * Puts the QP into ERR; no further message is accepted. The engine flushes its queues. Any lock
  * may be held. False: the QP was in ERR or RESET.
  */
 bool sv_qp_fail(struct sv_qp *qp);
-/* Whether a poll would return a receive completion of this QP. */
-bool sv_rx_has_locked(const struct sv_qp *qp);
 
 #endif

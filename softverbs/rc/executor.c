@@ -11,7 +11,7 @@
 #include <time.h>
 #include "softverbs/rc/request.h"
 #include "util/cancel.h"
-#include "softverbs/object/far.h"
+#include "softverbs/object/path.h"
 #include "softverbs/rc/copy.h"
 #include "softverbs/rc/remote_rq.h"
 #include "util/clock.h"
@@ -21,7 +21,7 @@
 static bool sq_is_long(const struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
 	/* datagrams are short, and nothing is copied into another host */
-	return sv_wr_length(wr) > SQ_SHORT && !qp->ud && !qp->far;
+	return sv_wr_length(wr) > SQ_SHORT && !qp->ud && !qp->path;
 }
 
 static const struct ibv_send_wr *sq_oldest(const struct sv_sq *sq)
@@ -32,7 +32,7 @@ static const struct ibv_send_wr *sq_oldest(const struct sv_sq *sq)
 /* Whether the oldest request is partly executed. There is no executor. */
 static bool sq_is_begun(const struct sv_qp *qp)
 {
-	return qp->sq.moved || qp->bounce.active || (qp->far && sv_far_is_begun_locked(qp));
+	return qp->sq.moved || qp->bounce.active || path_is_begun_locked(qp);
 }
 
 /* In SQD, a request that is partly executed continues; the others stay in the queue. */
@@ -236,6 +236,15 @@ void sv_sq_peer_gone(struct sv_qp *qp)
 	if (!sq->executing)
 		sv_sq_notify_locked(qp);
 	lock_release(&sq->lock);
+}
+
+void sv_sq_answered_locked(struct sv_qp *qp, enum ibv_wc_status status)
+{
+	if (status != IBV_WC_SUCCESS)
+		sv_sq_fail_locked(qp);
+	sv_sq_complete_locked(qp, sq_oldest(&qp->sq), status);
+	sv_sq_run_locked(qp, 0);
+	sv_sq_notify_locked(qp);
 }
 
 /* ---- ending ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Sends that wait for a receive, an answer, or a link: how long they wait, and how they end. */
 #include <string.h>
-#include "softverbs/object/far.h"
+#include "softverbs/object/path.h"
 #include "softverbs/rc/copy.h"
 #include "softverbs/rc/mw.h"
 #include "softverbs/rc/remote_rq.h"
@@ -56,7 +56,7 @@ void sv_sq_set_waiting(struct sv_qp *qp, bool waiting)
 	if (qp->sq.waiting == waiting)
 		return;
 	qp->sq.waiting = waiting;
-	if (qp->far)
+	if (qp->path)
 		return; /* only answers continue it: polls and doorbells would hold its lock in vain */
 	if (waiting) {
 		atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
@@ -134,9 +134,13 @@ int sv_sq_wait_locked(struct sv_qp *qp, enum sq_wait why)
 	struct sv_sq *sq = &qp->sq;
 	uint64_t now;
 
-	if (why == SQ_FAR) {
-		sq->wait = SQ_FAR;
-		return qp->far ? sv_far_push_locked(qp) : EXEC_WAIT(SQ_FAR);
+	if (why == SQ_SENT) {
+		sq->wait = SQ_SENT;
+		/* in SQD a request that was sent is answered, and no further one is sent */
+		return qp->path && atomic_load_explicit(&qp->state, memory_order_relaxed) ==
+					       IBV_QPS_RTS
+			       ? qp->path->ops->push_locked(qp)
+			       : EXEC_WAIT(SQ_SENT);
 	}
 	now = clock_now();
 	/* A link that is tried again belongs to the wait for an answer, which goes on. */
@@ -159,7 +163,7 @@ int sv_sq_wait_locked(struct sv_qp *qp, enum sq_wait why)
 			return wait_failure(why);
 		sq->deadline += sq->period;
 	}
-	if ((why != SQ_REMOTE || sq->engines) && !qp->far && sv_remote_rq_ask(qp, why))
+	if ((why != SQ_REMOTE || sq->engines) && !qp->path && sv_remote_rq_ask(qp, why))
 		return 0;
 	wait_arm_timer(qp, why, now);
 	return EXEC_WAIT(why);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include "softverbs/rc/request.h"
 #include "util/cancel.h"
-#include "softverbs/object/far.h"
+#include "softverbs/object/path.h"
 #include "softverbs/rc/mw.h"
 #include "softverbs/rc/send.h"
 
@@ -81,7 +81,7 @@ void sv_sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr,
 	sq->moved = 0;
 	sq->engines = qp->bounce.active = qp->bounce.taken = false;
 	keep_locked(qp, wr, status);
-	if (unlikely(sq->draining) && !(qp->far && sv_far_is_begun_locked(qp))) {
+	if (unlikely(sq->draining) && !path_is_begun_locked(qp)) {
 		sq->draining = false;
 		if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_SQD)
 			sv_async_post_qp(&qp->ibv, IBV_EVENT_SQ_DRAINED);

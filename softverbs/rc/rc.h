@@ -60,6 +60,8 @@ void sv_sq_quiesce(void);
 /* Stores the completion of sq.exec and advances to the next request. */
 void sv_sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr,
 			   enum ibv_wc_status status);
+/* A transport has the answer to the oldest request, which it had sent: completes it, and continues the queue. */
+void sv_sq_answered_locked(struct sv_qp *qp, enum ibv_wc_status status);
 /*
  * Notifies the peer's CQ of the messages placed, and the send CQ of the completions stored, since
  * the last call.
@@ -71,6 +73,14 @@ void sv_sq_notify_locked(struct sv_qp *qp);
  */
 int sv_rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc);
 uint64_t sv_rx_count_locked(const struct sv_qp *qp);
+/* Whether a poll would return a receive completion of this QP. */
+bool sv_rx_has_locked(const struct sv_qp *qp);
+/*
+ * The initiator of the QP is dead or may not place messages any more, and may have placed
+ * messages without a notification. Notifies the receive CQ if any message waits. The caller holds
+ * no lock.
+ */
+void sv_rx_tell(struct sv_qp *qp);
 /* Rings the doorbell of the peer's process if the peer waits for this QP. */
 void sv_qp_wake_initiator(struct sv_qp *qp);
 

@@ -4,7 +4,7 @@
  * changes.
  */
 #include <errno.h>
-#include "softverbs/object/far.h"
+#include "softverbs/object/path.h"
 #include "softverbs/rc/remote_rq.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -138,8 +138,8 @@ int sv_remote_rq_bind_locked(struct sv_qp *qp)
 	struct sv_peer *peer;
 	bool sound;
 
-	if (qp->far)
-		return sv_far_bind_locked(qp);
+	if (qp->path)
+		return qp->path->ops->bind_locked(qp);
 	peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 	if (!peer && !tx_may_look_up(qp))
 		return SQ_SILENT;

@@ -61,7 +61,7 @@ void sv_sq_set_waiting(struct sv_qp *qp, bool waiting);
 /* Flushes all remaining requests; the state is ERR or SQE. There must be no executor. */
 void sv_sq_flush_locked(struct sv_qp *qp);
 
-/* qp_fail.c */
+/* qp_settle.c */
 /*
  * A work request failed: puts the QP into ERR, or an unreliable QP's send queue into SQE. The SQ
  * lock is held.

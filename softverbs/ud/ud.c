@@ -2,6 +2,7 @@
 /* The part of a QP that only UD has: creates and frees it, begins and ends delivery. */
 #include <errno.h>
 #include <stdlib.h>
+#include "softverbs/link/transport.h"
 #include "softverbs/rc/remote_rq.h"
 #include "softverbs/ud/ud.h"
 
@@ -53,5 +54,5 @@ void sv_ud_clear(struct sv_qp *qp)
 	atomic_store_explicit(&qp->ud->wants, 0, memory_order_relaxed);
 	lock_release(&qp->sq.lock);
 	sv_peer_by_id_put(peer);
-	sv_ud_far_close(qp);
+	sv_transport()->datagrams_end(qp);
 }

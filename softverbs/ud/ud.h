@@ -109,16 +109,4 @@ void sv_ud_ring_attend(void); /* engine: reads all rings if a writer requested i
 enum grh_l3 { GRH_L3_IPV6 = 1, GRH_L3_IPV4 = 2 };
 enum grh_l3 sv_grh_write(uint8_t grh[GRH_SIZE], const struct ud_ring_record *head);
 
-/* ---- implemented by the room above: fabric/ud.c ---- */
-
-/*
- * Sends a datagram to another host. It may be kept until there is a link, or be lost. IBV_WC_SUCCESS, or
- * EXEC_WAIT(SQ_FAR).
- */
-int sv_ud_far_send_locked(struct sv_qp *qp, const struct sv_ip *host,
-			  const struct ud_ring_record *head, const struct iovec *iov,
-			  unsigned count, bool solicited);
-/* The QP sends and receives no more. */
-void sv_ud_far_close(struct sv_qp *qp);
-
 #endif

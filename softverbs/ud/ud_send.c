@@ -2,6 +2,7 @@
 /* Sends a datagram: finds the destination's process, resolves the memory, passes it on. */
 #include <errno.h>
 #include <string.h>
+#include "softverbs/link/transport.h"
 #include "softverbs/rc/rc.h"
 #include "softverbs/rc/remote_rq.h"
 #include "softverbs/ud/ud.h"
@@ -70,8 +71,9 @@ static __attribute__((noinline)) int elsewhere_send_locked(struct sv_qp *qp,
 	if (!ah->is_far)
 		return IBV_WC_SUCCESS;
 	head_fill(qp, wr, length, &head);
-	return sv_ud_far_send_locked(qp, &ah->host, &head, iov, (unsigned)wr->num_sge,
-				     wr->send_flags & IBV_SEND_SOLICITED);
+	return sv_transport()->datagram_send_locked(qp, &ah->host, &head, iov,
+						    (unsigned)wr->num_sge,
+						    wr->send_flags & IBV_SEND_SOLICITED);
 }
 
 /* A datagram longer than a packet is not sent, and the request succeeds (IBTA C10-93.1.1). */

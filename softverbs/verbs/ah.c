@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "softverbs/link/name.h"
 #include "softverbs/base/settings.h"
-#include "softverbs/object/far.h"
+#include "softverbs/link/transport.h"
 #include "softverbs/ud/ud.h"
 
 /* Without a GRH, the LID is the destination: the port of this host. */
@@ -45,7 +45,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	/* whether the destination exists is seen in use */
 	ah->is_here = (attr->is_global || attr->dlid == SV_LID) &&
 		      (sv_name_is_in_folder() || sv_gid_index(&ah->attr.grh.dgid) >= 0);
-	ah->is_far = !ah->is_here && sv_far_host(&ah->attr.grh.dgid, &ah->host);
+	ah->is_far = !ah->is_here && sv_transport()->reaches(&ah->attr.grh.dgid, &ah->host);
 	atomic_fetch_add_explicit(&pd_of(pd)->users, 1, memory_order_relaxed);
 	return &ah->ibv;
 }

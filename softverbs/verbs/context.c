@@ -6,8 +6,8 @@
 #include "softverbs/object/context.h"
 #include "softverbs/object/device.h"
 #include "softverbs/link/peer.h"
-#include "softverbs/verbs/peer_events.h"
 #include "softverbs/object/object.h"
+#include "softverbs/verbs/context.h"
 #include "util/log.h"
 
 /* No-op: all memory is present, so there is nothing to prefetch. */
@@ -55,7 +55,7 @@ static void context_free(struct sv_context *context)
 	free(context);
 }
 
-struct ibv_context *ibv_open_device(struct ibv_device *device)
+struct ibv_context *sv_context_open(struct ibv_device *device, const struct sv_link_client *client)
 {
 	struct sv_context *context = calloc(1, sizeof(*context));
 	int error;
@@ -67,7 +67,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	context_fill(&context->verbs, device);
 	error = sv_async_open(context);
 	if (!error)
-		error = sv_runtime_hold(&sv_data_client);
+		error = sv_runtime_hold(client);
 	if (error) {
 		log_at(LOG_ERROR, "%s: open: %s", device->name, strerror(error));
 		context_free(context);

@@ -2,7 +2,7 @@
 /* Poll of a CQ: merges the completions of its QPs. */
 #include <errno.h>
 #include <sched.h>
-#include "softverbs/object/far.h"
+#include "softverbs/link/transport.h"
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/rc.h"
 #include "util/cancel.h"
@@ -185,7 +185,7 @@ static void serve_locked(struct sv_cq *cq)
 static void far_unlocked(struct sv_cq *cq)
 {
 	lock_release(&cq->lock);
-	if (!sv_far_progress())
+	if (!sv_transport()->progress())
 		sched_yield();
 	lock_acquire(&cq->lock);
 }

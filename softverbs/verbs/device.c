@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "softverbs/link/far.h"
+#include "softverbs/link/transport.h"
 #include "softverbs/object/device.h"
 
 /* Consumers may keep pointers to it. No file is at its path: the drop-in answers the calls of libibverbs that
@@ -27,7 +27,7 @@ struct ibv_device **ibv_get_device_list(int *count)
 {
 	struct ibv_device **list = calloc(2, sizeof(*list));
 
-	bool found = list && !sv_fabric_is_opening();
+	bool found = list && !sv_transport()->is_starting();
 
 	if (count)
 		*count = found;

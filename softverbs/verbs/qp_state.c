@@ -2,7 +2,8 @@
 /* The effect of a state on the queues. The caller has checked that the transition is allowed. */
 #include <errno.h>
 #include <string.h>
-#include "softverbs/object/far.h"
+#include "softverbs/link/transport.h"
+#include "softverbs/object/path.h"
 #include "softverbs/rc/bounce.h"
 #include "softverbs/object/srq.h"
 #include "softverbs/rc/rc.h"
@@ -191,7 +192,8 @@ void sv_qp_leave_locked(struct sv_qp *qp)
 	if (was >= IBV_QPS_RTR && !atomic_load_explicit(&qp->rx.flush, memory_order_relaxed))
 		sv_qp_quiesce(qp);
 	sv_qp_wake_initiator(qp);
-	sv_far_close(qp);
+	if (qp->path)
+		qp->path->ops->close(qp);
 }
 
 void sv_qp_reset_locked(struct sv_qp *qp)
@@ -245,7 +247,7 @@ static void rx_publish(struct sv_qp *qp)
 	by_owner->cq = qp->recv_cq->index;
 	__atomic_store_n(&by_owner->srq, qp->srq ? qp->srq->index + 1 : 0, __ATOMIC_RELAXED);
 	atomic_store_explicit(&by_owner->peer,
-			      qp->far ? sv_far_proxy(qp->far) : qp->attr.dest_qp_num,
+			      qp->path ? qp->path->ops->initiator(qp) : qp->attr.dest_qp_num,
 			      memory_order_relaxed);
 	attr_publish(qp);
 	rx_describe(qp);
@@ -289,7 +291,7 @@ static int qp_state_enter_locked(struct sv_qp *qp, enum ibv_qp_state from, enum 
 		return 0;
 	}
 	if (to == IBV_QPS_RTR && from != to) {
-		int error = sv_far_open(qp);
+		int error = sv_transport()->path_open(qp);
 
 		if (error)
 			return error;

@@ -321,7 +321,7 @@ static void rogue_insider(void)
 	coming_next();
 	going = (struct far_done){ .dest = victim.qp->qp_num,
 				   .source = ROGUE_QPN,
-				   .connection = qp_of(victim.qp)->far->connection,
+				   .connection = far_of(qp_of(victim.qp))->connection,
 				   .length = ANSWER };
 	for (unsigned i = noise_next(&noise) % 60; i; i--)
 		rogue_send(fd, bytes, frame_make(bytes));

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/fabric/fabric.h"
 #include "softverbs/fabric/link.h"
 #include "softverbs/fabric/plugin.h"

@@ -6,7 +6,7 @@
 #define LINKED_H
 
 #include <stdlib.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/link/peer.h"
 #include "test/unit/process.h"
 #include "test/unit/unit.h"

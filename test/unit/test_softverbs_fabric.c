@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Links between hosts: the port, the proofs, what a stranger costs, the bytes. */
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/cm/cm.h"
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
+#include "softverbs/fabric/transport.h"
 #include "softverbs/link/engine.h"
 #include "test/unit/fabric_rig.h"
 #include "test/unit/process.h"

@@ -9,7 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/link/folder_lock.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/link/name.h"
 #include "test/unit/files.h"
 #include "test/unit/linked.h"

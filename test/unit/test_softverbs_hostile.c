@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/object/channel.h"
 #include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"

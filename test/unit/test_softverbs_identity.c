@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/base/identity.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"

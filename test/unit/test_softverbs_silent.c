@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"
 #include "test/unit/node.h"

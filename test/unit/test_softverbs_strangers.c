@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/base/log_from.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/name_holder.h"

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
 #include "softverbs/base/settings.h"
 #include "softverbs/fabric/fabric.h"
 #include "util/log.h"

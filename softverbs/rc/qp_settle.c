@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Puts queue pairs into the error state. The state is visible at once; the queues are flushed
- * later.
+ * Queue pairs in the error state: waits until no peer is inside their queues, and flushes these. sv_qp_fail has made the
+ * state visible before.
  */
 #include "softverbs/object/quiesce.h"
 #include "softverbs/object/srq.h"
@@ -10,30 +10,6 @@
 #include "util/log.h"
 
 #define SETTLE_PAUSE NSEC_PER_MSEC
-
-static bool state_enter_error(struct sv_qp *qp)
-{
-	int now = atomic_load_explicit(&qp->state, memory_order_relaxed);
-
-	do {
-		if (now == IBV_QPS_RESET || now == IBV_QPS_ERR)
-			return false;
-		/* full order: pairs with fence_light in recv_notify_waiters */
-	} while (!atomic_compare_exchange_weak(&qp->state, &now, IBV_QPS_ERR));
-	return true;
-}
-
-bool sv_qp_fail(struct sv_qp *qp)
-{
-	if (!state_enter_error(qp))
-		return false;
-	log_at(LOG_NOTE, "softverbs: qp 0x%x: error state", qp->ibv.qp_num);
-	atomic_store_explicit(&qp->by_owner->epoch, 0, memory_order_relaxed);
-	atomic_store_explicit(&qp->unsettled, true, memory_order_relaxed);
-	sv_attention_set(sv_area_own()->by_peers->attention.qp, qp->index);
-	sv_peer_ring(sv_peer_self());
-	return true;
-}
 
 /* IBTA: an unreliable QP continues to receive, and its send queue can be restarted. */
 void sv_sq_fail_locked(struct sv_qp *qp)
@@ -80,6 +56,18 @@ static void sq_flush(struct sv_qp *qp)
 	lock_release(&qp->sq.lock);
 }
 
+void sv_rx_tell(struct sv_qp *qp)
+{
+	struct sv_cq *cq = qp->recv_cq;
+	bool waits;
+
+	lock_acquire(&cq->lock);
+	waits = sv_rx_has_locked(qp);
+	lock_release(&cq->lock);
+	if (waits)
+		sv_cq_notify_arrived(cq, qp->index);
+}
+
 /* Flushes the queues. The peer can place no further messages. */
 static void qp_flush_locked(struct sv_qp *qp)
 {
@@ -94,7 +82,7 @@ static void qp_flush_locked(struct sv_qp *qp)
 	if (qp->srq && atomic_load_explicit(&qp->by_peers->intent, memory_order_relaxed))
 		sv_srq_recover_now(qp->srq);
 	if (qp->srq) {
-		sv_cq_tell_arrived(qp);
+		sv_rx_tell(qp);
 		sv_async_post_qp(&qp->ibv, IBV_EVENT_QP_LAST_WQE_REACHED);
 	} else {
 		sv_cq_notify_flush(qp->recv_cq, qp->index,

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Events from the engine to the data path: peers that link or end, and doorbells. */
+/*
+ * Events from the engine to the data path: peers that link or end, and doorbells. With open.c this is the hall of the house,
+ * which alone knows every room. Another transport is added here: sv_data_client.
+ */
 #include <stdlib.h>
-#include "softverbs/verbs/peer_events.h"
+#include "softverbs/attend.h"
+#include "softverbs/fabric/transport.h"
 #include "softverbs/rc/bounce.h"
 #include "softverbs/object/channel.h"
 #include "softverbs/object/srq.h"
@@ -122,7 +126,7 @@ static void srq_ring(uint32_t index)
 	sv_area_unpin(&srq->pins);
 }
 
-void sv_data_doorbell(void)
+static void data_doorbell(void)
 {
 	struct area *area = sv_area_own();
 
@@ -182,7 +186,7 @@ static void qp_peer_gone(struct sv_qp *qp, void *arg)
 	if (atomic_load_explicit(&qp->peer, memory_order_acquire) != arg)
 		return;
 	sv_sq_peer_gone(qp);
-	sv_cq_tell_arrived(qp);
+	sv_rx_tell(qp);
 	if (qp->srq)
 		sv_srq_recover(qp->srq);
 	cq_handle(qp->recv_cq->index, sv_cq_peer_gone);
@@ -192,7 +196,7 @@ static void data_peer_gone(struct sv_peer *peer)
 {
 	sv_ud_ring_peer_gone(peer);
 	qps_each(qp_peer_gone, peer);
-	sv_data_doorbell(); /* the peer may have asked for attention and ended before it rang */
+	data_doorbell(); /* the peer may have asked for attention and ended before it rang */
 }
 
 static void data_peer_free(struct sv_peer *peer)
@@ -216,6 +220,7 @@ const struct sv_link_client sv_data_client = {
 	.peer_unreachable = data_peer_unreachable,
 	.peer_gone = data_peer_gone,
 	.peer_free = data_peer_free,
-	.doorbell = sv_data_doorbell,
+	.doorbell = data_doorbell,
 	.message = data_message,
+	.transport = &sv_fabric_transport,
 };
