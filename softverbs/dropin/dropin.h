@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The exports of the drop-in libibverbs.so.1 that the installed headers do not declare; only binaries use
- * them. */
+/*
+ * Room `dropin`: the names and versions that libibverbs.so.1 and librdmacm.so.1 have beyond the device's own, for programs
+ * that were built with rdma-core; no behaviour of its own.
+ *
+ * This header declares the exports that the installed headers do not; only binaries use them. libibverbs.map and librdmacm.map are
+ * the versions, sysfs.c what programs read below /sys/class/infiniband.
+ * Locks: none.
+ */
 #ifndef SV_DROPIN_DROPIN_H
 #define SV_DROPIN_DROPIN_H
 

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A process whose shared areas are mapped here: the interface between links (runtime, engine, CM) and the
- * data path. */
+/*
+ * Room `link`: which processes there are, and how this one talks to them: the runtime, the engine thread, links, names.
+ *
+ * This header is a process as the data path sees it: a peer whose shared areas are mapped here, or which a transport reaches.
+ * A peer that is held stays mapped, also after its end (`dead`). engine.h has descriptors, timers and jobs of the one
+ * background thread, client.h what the rooms above want to be told, transport.h the way to other hosts, name.h names of
+ * processes and ports. Nothing here knows a QP.
+ * Locks: the runtime's mutex, outermost, which the engine never acquires; the links lock, for the table of processes and
+ * what waits to be sent; the engine's, innermost.
+ */
 #ifndef SV_LINK_PEER_H
 #define SV_LINK_PEER_H
 

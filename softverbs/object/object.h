@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The private parts of the data path's objects, and the calls that other folders make on them. */
+/*
+ * Room `object`: the objects of verbs, and the memory that they share with peers.
+ *
+ * shm.h is the layout of that memory, area.h what this process owns of it, region.h the keys. qp.h, cq.h, srq.h, wq.h and
+ * channel.h are the objects; cq_event.c arms a CQ, and sends the one event that follows. A key that was withdrawn is not used any more once quiesce.h's calls have returned. path.h is what a transport puts at a QP.
+ * Locks: a QP's `modify`, for its changes of state; the short locks in the order of base/lock_rank.h; the area's, for numbers and
+ * tables.
+ */
 #ifndef SV_OBJECT_OBJECT_H
 #define SV_OBJECT_OBJECT_H
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* An endpoint of libfabric: what ofi_open.c and ofi.c share. */
+/*
+ * Room `plugin`: libsoftverbs-ofi.so.1, the one object that needs libfabric. It is opened on demand, and fills the table in
+ * fabric/plugin.h.
+ *
+ * This header is an endpoint of libfabric: what ofi_open.c and ofi.c share.
+ * Locks: an endpoint's, for the operations under way.
+ */
 #ifndef SV_PLUGIN_OFI_H
 #define SV_PLUGIN_OFI_H
 

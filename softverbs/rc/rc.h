@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The interface of this room: how the calls of verbs/, and the other services in ud/, post, execute,
- * poll, flush and end the work of a QP.
+ * Room `rc`: the data path between processes of this host: post, execute, land, poll, flush.
+ *
+ * A send queue has at most one executor (executor.c), which is the posting thread if the queue is idle. post.c posts, send.c,
+ * rdma.c, atomic.c and mw.c execute one request each, pending.c says how a request waits, recv.c polls what has landed,
+ * remote_rq.h is the peer's receive queue as the sender sees it. A message that is accepted is delivered; no request waits
+ * for another thread's payload.
+ * Locks: that of the send queue (`_locked`: it is held), released while long payload is copied; the receive CQ's, for polls.
+ * No lock is shared with a peer.
  */
 #ifndef SV_RC_RC_H
 #define SV_RC_RC_H

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Datagrams. The sender writes a datagram for another process into a ring of its own, which that
- * process only reads. The reader matches it with a posted receive, in a poll or in its engine.
- * Within a process the sender matches it; from another host it comes over a link, to the engine.
+ * Room `ud`: datagrams, and what is different for unreliable connections (unreliable.c).
+ *
+ * The sender writes a datagram for another process into a ring of its own (ud_ring_out.c), which that process only reads
+ * (ud_ring_in.c). The reader matches it with a posted receive, in a poll or in its engine. Within a process the sender matches it;
+ * from another host it comes over a link, to the engine. One that finds no receive is lost; no sender blocks another.
+ * Locks: that of the rings that come in, for matching; an outbox has one, for its ring.
  */
 #ifndef SV_UD_UD_H
 #define SV_UD_UD_H

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Opens the device for a program, or for a room of the device itself. */
+/*
+ * Room `verbs`: the calls of libibverbs: create, query, change, poll, destroy.
+ *
+ * A call checks its arguments as the kernel does (qp_rules.c) and returns the same errno. qp_state.c has the changes of state,
+ * cq_poll.c the poll, srq_resize.c the one change that several processes must see at once, cq_kept.c the completions of QPs that
+ * are gone. This header opens the device for a program, or for a room of the device itself.
+ * Locks: a QP's `modify`, and in it the short locks that the objects have.
+ */
 #ifndef SV_VERBS_CONTEXT_H
 #define SV_VERBS_CONTEXT_H
 

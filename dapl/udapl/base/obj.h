@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The common part of every DAT object: handle, kind, references, IA. */
+/*
+ * Room `base`: what every object of DAT is, and what all rooms need.
+ *
+ * This header has the common part of an object: handle, kind, references, IA. A consumer's handle may have any value:
+ * obj_from checks it, and may read the slot of an object that is gone, because slots stay allocated until the provider is
+ * unloaded (obj.c). An object is not freed while others use it (`users`).
+ * ia.h is the IA as other rooms see it, wait.h the loop of all waits, task.h work left to the event thread, upward.h the calls
+ * to rooms above, lock_rank.h the order of the short locks, names.h the names of states and events in the log.
+ * Locks: each object has its own, in its room. Here are the IA's, for its lists of objects, and that of the list of all IAs.
+ */
 #ifndef DAPL_OBJ_H
 #define DAPL_OBJ_H
 

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The consumer notification object (CNO): the EVDs attached to it, its triggers and its waiters. */
+/*
+ * Room `cno`: the consumer notification object (CNO), and other ways to wait for several objects: poll sets and waiting for
+ * memory.
+ *
+ * A CNO knows which of its EVDs have an event that notifies, its waiters, and its agent. No event is lost between two waits:
+ * an EVD stays on the ready list until it is handed over or found empty. Agents run in the event thread (agent.c).
+ * Locks: the CNO's mutex, acquired before the locks of its EVDs; a poll set's mutex, before that. `attaching` (member.c)
+ * serialises the rare changes of membership.
+ */
 #ifndef DAPL_CNO_H
 #define DAPL_CNO_H
 

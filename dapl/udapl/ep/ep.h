@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The endpoint: its state, its QP, its connection. */
+/*
+ * Room `ep`: the endpoint and the shared receive queue: states, attributes, the QP, the connection.
+ *
+ * state.c has the table of states; conn.c alone decides the one event that ends a connection; task.c acts on failed requests,
+ * errors of the QP and deadlines, in the event thread; request.h has the path in which each post ends.
+ * Locks: the EP's mutex guards state and connection; its rules stand at the top of conn.c. Two short locks, one a side, guard the
+ * rings of posted requests, and may be acquired with the mutex held. An SRQ has a short lock for its slots.
+ */
 #ifndef DAPL_EP_H
 #define DAPL_EP_H
 

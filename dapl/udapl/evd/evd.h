@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The event dispatcher (EVD): a bounded queue of events above a CQ, and how threads wait for it. */
+/*
+ * Room `evd`: the event dispatcher (EVD), a bounded queue of events above a CQ, and how a thread waits for it.
+ *
+ * It turns completions into events (dto.h) and keeps the order in which they came; it loses no event that was promised: one
+ * that finds the queue full waits for room (struct evd_room_waiter). One thread at a time waits (wait.c); arm.c arms the CQ, and
+ * stream.c says which streams may share an EVD. It knows endpoints and SRQs only as struct dto_end and struct dto_pool, and a
+ * CNO as a pointer for the calls upward.
+ * Locks: the EVD's lock guards its queue, its state and what completions change; it is short, and no thread blocks with it held.
+ */
 #ifndef DAPL_EVD_H
 #define DAPL_EVD_H
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The InfiniBand extension: each operation takes its arguments from the list, in the order of its macro. */
+/*
+ * Room `ext`: the InfiniBand extension: atomics, immediate data, datagrams, counters.
+ *
+ * Each operation takes its arguments from the list, in the order of its macro. Posts end in the path of ep/request.h.
+ * Locks: those of the object that an operation is for; the kernel's counters have one, for the values at their start.
+ */
 #ifndef DAPL_EXT_H
 #define DAPL_EXT_H
 

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Protection zones, local memory regions and remote memory regions. */
+/*
+ * Room `mem`: protection zones, local memory regions and remote memory regions.
+ *
+ * No region or window is freed while a bind of it is in flight, and each bind ends once (rmr_flight.c), whatever becomes of its
+ * EP.
+ * Locks: a PZ and an LMR have none, since they do not change. An RMR has a mutex, for one bind, renewal or free at a time.
+ * rmr_lock, a short lock, guards what all RMRs are bound to, since a completion may end a binding.
+ */
 #ifndef DAPL_MEM_H
 #define DAPL_MEM_H
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Posts of the consumer: the checks of the fast and of the slow path. Both end in the path of ep/request.h. */
+/*
+ * Room `post`: the consumer's posts, and the binding of windows.
+ *
+ * post.c is the fast path: it checks what one number can answer. post_slow.c makes all checks in DAT's order. Both end in the
+ * one path of ep/request.h, which publishes the slot before the device has the request, so that a completion finds it.
+ * Locks: the short lock of the EP's side, or of the SRQ, for the length of the post.
+ */
 #ifndef DAPL_POST_H
 #define DAPL_POST_H
 

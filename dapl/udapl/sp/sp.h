@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Service points and the connection requests that arrive at them. */
+/*
+ * Room `sp`: service points, public, reserved and common, and the connection requests that arrive at them.
+ *
+ * A request becomes one event at the point's EVD; if it finds no room there, it is refused. Accept, reject or handoff answers
+ * it, once; its point may be freed before.
+ * Locks: it has none of its own. A point does not change, but for `taken`; a request that comes with an EP, and one that is
+ * accepted, use that EP's mutex.
+ */
 #ifndef DAPL_SP_H
 #define DAPL_SP_H
 
