@@ -6,3 +6,10 @@
 #ifndef __linux__
 #error "uDAPL needs Linux (README.md, Platforms)"
 #endif
+
+/* Whether other processors see the stores of a processor in the order in which it makes them. */
+#ifdef __x86_64__
+#define PLATFORM_STORES_IN_ORDER 1
+#else
+#define PLATFORM_STORES_IN_ORDER 0
+#endif

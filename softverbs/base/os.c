@@ -59,6 +59,25 @@ bool sv_os_touch(uintptr_t at)
 		       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
 }
 
+int sv_os_open(const char *path, int flags)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
+}
+
+void sv_os_close(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
+ssize_t sv_os_move(int fd, const struct iovec *iov, unsigned count, uint64_t at, bool write)
+{
+	/* the upper half of the offset is an argument of its own, which a 64-bit kernel ignores */
+	if (count == 1)
+		return syscall(write ? SYS_pwrite64 : SYS_pread64, fd, iov->iov_base, iov->iov_len,
+			       at);
+	return syscall(write ? SYS_pwritev : SYS_preadv, fd, iov, (unsigned long)count, at, 0ul);
+}
+
 /* preadv2 with RWF_NOWAIT by its number: musl before 1.2.5 does not declare it. */
 static ssize_t read_without_wait(int fd, const struct iovec *iov)
 {

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 /* A power of two: 4 KiB on x86-64, up to 64 KiB on arm64. */
 uintptr_t sv_os_page_size(void);
@@ -18,6 +19,11 @@ int sv_os_populate(uintptr_t begin, uintptr_t end, bool write);
 /* True if the byte at `at` can be written. The kernel makes an atomic access that changes nothing, so no
  * write of another thread is lost. One system call; the page is present afterwards. */
 bool sv_os_touch(uintptr_t at);
+
+/* open, close, preadv and pwritev that are no cancellation points, for a thread that may hold a lock. -1 with errno. */
+int sv_os_open(const char *path, int flags);
+void sv_os_close(int fd);
+ssize_t sv_os_move(int fd, const struct iovec *iov, unsigned count, uint64_t at, bool write);
 
 /* Reads a token of an eventfd without blocking, even if the descriptor is in blocking mode; its reader may
  * have read the token already. Returns 0, EAGAIN if there is no token, or the errno with which a token

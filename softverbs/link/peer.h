@@ -63,7 +63,8 @@ struct sv_peer {
 	struct fabric_peer *far;
 	/* Wakes the peer's engine: an eventfd for this process itself, else a copy of the link's socket. */
 	int doorbell;
-	int memory; /* SV_COPY_MEMFD; else -1 */
+	/* Of its memory: SV_COPY_MEMFD; else opened when first needed (rc/peer_memory.c). Negative: none. */
+	_Atomic(int) memory;
 	/* set once, by the engine; the mappings remain until the last reference is released */
 	atomic_bool dead;
 	atomic_int refs;

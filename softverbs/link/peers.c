@@ -60,6 +60,13 @@ void sv_peer_hold(struct sv_peer *peer)
 	atomic_fetch_add_explicit(&peer->refs, 1, memory_order_relaxed);
 }
 
+static void memory_close(struct sv_peer *peer)
+{
+	int file = atomic_exchange(&peer->memory, -1);
+
+	sv_close_all(&file, 1);
+}
+
 void sv_peer_put(struct sv_peer *peer)
 {
 	/* release: this thread's accesses precede the unmapping; acquire: so do those of all other threads */
@@ -72,7 +79,7 @@ void sv_peer_put(struct sv_peer *peer)
 	sv_runtime_client()->peer_free(peer);
 	sv_runtime_client()->area_unmap(peer);
 	sv_close_all(&peer->doorbell, 1);
-	sv_close_all(&peer->memory, 1);
+	memory_close(peer);
 	free(peer);
 }
 
@@ -352,7 +359,7 @@ void sv_peers_fork_child(void)
 		if (slots[i].peer) {
 			sv_runtime_client()->area_unmap(slots[i].peer);
 			sv_close_all(&slots[i].peer->doorbell, 1);
-			sv_close_all(&slots[i].peer->memory, 1);
+			memory_close(slots[i].peer);
 			slots[i].inherited = slots[i].peer;
 		}
 		slots[i].peer = NULL;

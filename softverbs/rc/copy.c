@@ -2,10 +2,12 @@
 /* Copies between this process and a peer's memory. The kernel makes the copies. */
 #include <errno.h>
 #include <unistd.h>
-#include "softverbs/rc/copy.h"
+#include "softverbs/base/os.h"
 #include "softverbs/object/device.h"
+#include "softverbs/rc/copy.h"
 #include "softverbs/rc/memory.h"
 #include "util/log.h"
+#include "util/platform.h"
 
 #define PIECES (2 * SV_MAX_SGE + 2)
 
@@ -45,10 +47,8 @@ static ssize_t file_move(int file, const struct iovec *here, unsigned here_count
 
 	for (unsigned i = 0; i < there_count; i++) {
 		unsigned count = iov_part(here, here_count, (uint64_t)done, there[i].iov_len, part);
-		off_t at = (off_t)(uintptr_t)there[i].iov_base;
 
-		moved = write ? pwritev(file, part, (int)count, at)
-			      : preadv(file, part, (int)count, at);
+		moved = sv_os_move(file, part, count, (uintptr_t)there[i].iov_base, write);
 		if (moved <= 0)
 			return done ? done : moved;
 		done += moved;
@@ -65,7 +65,7 @@ static enum copy_result copy_failed(const struct sv_peer *peer, ssize_t moved, i
 {
 	if (moved < 0 && err == ESRCH)
 		return COPY_GONE;
-	if (!moved && peer->copy == SV_COPY_MEMFD)
+	if (!moved) /* a descriptor of its memory has no page left */
 		return COPY_GONE;
 	if (moved < 0 && (err == EPERM || err == ENOSYS || err == EACCES)) {
 		log_at(LOG_ERROR, "softverbs: copying to or from process %d is denied",
@@ -75,17 +75,31 @@ static enum copy_result copy_failed(const struct sv_peer *peer, ssize_t moved, i
 	return sv_memory_is_there(here, count, write) ? COPY_THERE : COPY_HERE;
 }
 
+/*
+ * Whether a copy takes less time through a descriptor of the peer's memory: a short one in one part. The kernel makes it
+ * through a page of its own.
+ */
+static bool is_for_file(const struct iovec *here, unsigned here_count, unsigned there_count,
+			bool write)
+{
+	return here_count == 1 && there_count == 1 && here->iov_len <= (write ? 8u : 4096u);
+}
+
 /* Copies once between all of `there` and as much of `here`. */
-static ssize_t peer_move(const struct sv_peer *peer, const struct iovec *here, unsigned here_count,
+static ssize_t peer_move(struct sv_peer *peer, const struct iovec *here, unsigned here_count,
 			 const struct iovec *there, unsigned there_count, bool write)
 {
-	if (peer->copy == SV_COPY_MEMFD)
-		return file_move(peer->memory, here, here_count, there, there_count, write);
+	int file = peer->copy == SV_COPY_MEMFD || is_for_file(here, here_count, there_count, write)
+			   ? sv_peer_memory(peer)
+			   : -1;
+
+	if (file >= 0)
+		return file_move(file, here, here_count, there, there_count, write);
 	return write ? process_vm_writev(peer->pid, here, here_count, there, there_count, 0)
 		     : process_vm_readv(peer->pid, here, here_count, there, there_count, 0);
 }
 
-static enum copy_result peer_copy(const struct sv_peer *peer, const struct iovec *here,
+static enum copy_result peer_copy(struct sv_peer *peer, const struct iovec *here,
 				  unsigned here_count, const struct iovec *there,
 				  unsigned there_count, size_t length, bool write)
 {
@@ -112,34 +126,47 @@ static enum copy_result self_copy(const struct iovec *to, unsigned to_count,
 	return sv_memory_is_there(here, here_count, !write) ? COPY_THERE : COPY_HERE;
 }
 
-enum copy_result sv_copy_out(const struct sv_peer *peer, const struct iovec *here,
-			     unsigned here_count, uint64_t skip, const struct iovec *there,
-			     unsigned there_count, size_t length)
+static enum copy_result copy_out(struct sv_peer *peer, const struct iovec *from,
+				 unsigned from_count, const struct iovec *there,
+				 unsigned there_count, size_t length)
 {
-	struct iovec from[PIECES];
-	unsigned from_count = iov_part(here, here_count, skip, length, from);
-
 	if (peer->copy == SV_COPY_SELF)
 		return self_copy(there, there_count, from, from_count, from, from_count, true);
 	return peer_copy(peer, from, from_count, there, there_count, length, true);
 }
 
-enum copy_result sv_copy_out_polled(const struct sv_peer *peer, const struct iovec *here,
+enum copy_result sv_copy_out(struct sv_peer *peer, const struct iovec *here, unsigned here_count,
+			     uint64_t skip, const struct iovec *there, unsigned there_count,
+			     size_t length)
+{
+	struct iovec from[PIECES];
+	unsigned count = iov_part(here, here_count, skip, length, from);
+
+	return copy_out(peer, from, count, there, there_count, length);
+}
+
+/*
+ * The kernel copies each part by itself, in order, whichever list divides the range. Where stores stay in order, the local
+ * list does, which costs less. Elsewhere the kernel's work for another part of the peer's memory comes between the stores.
+ */
+enum copy_result sv_copy_out_polled(struct sv_peer *peer, const struct iovec *here,
 				    unsigned here_count, uint64_t skip, struct iovec there)
 {
 	size_t length = there.iov_len, body = length - memory_polled(&there);
-	struct iovec parts[2] = {
+	struct iovec from[PIECES], parts[2] = {
 		{ .iov_base = there.iov_base, .iov_len = body },
 		{ .iov_base = (uint8_t *)there.iov_base + body, .iov_len = length - body },
 	};
+	unsigned count = iov_part(here, here_count, skip, body, from);
 
-	return body ? sv_copy_out(peer, here, here_count, skip, parts, 2, length)
-		    : sv_copy_out(peer, here, here_count, skip, &there, 1, length);
+	count += iov_part(here, here_count, skip + body, length - body, from + count);
+	return body && !PLATFORM_STORES_IN_ORDER ? copy_out(peer, from, count, parts, 2, length)
+						 : copy_out(peer, from, count, &there, 1, length);
 }
 
-enum copy_result sv_copy_in(const struct sv_peer *peer, const struct iovec *here,
-			    unsigned here_count, uint64_t skip, const struct iovec *there,
-			    unsigned there_count, size_t length)
+enum copy_result sv_copy_in(struct sv_peer *peer, const struct iovec *here, unsigned here_count,
+			    uint64_t skip, const struct iovec *there, unsigned there_count,
+			    size_t length)
 {
 	struct iovec from[PIECES], to[PIECES];
 	unsigned to_count = iov_part(here, here_count, skip, length, to);

@@ -24,15 +24,21 @@ enum copy_result {
  * Copies `length` bytes, in any order. `here` has at least that many from byte `skip` on, `there`
  * exactly as many.
  */
-enum copy_result sv_copy_out(const struct sv_peer *peer, const struct iovec *here,
-			     unsigned here_count, uint64_t skip, const struct iovec *there,
-			     unsigned there_count, size_t length);
+enum copy_result sv_copy_out(struct sv_peer *peer, const struct iovec *here, unsigned here_count,
+			     uint64_t skip, const struct iovec *there, unsigned there_count,
+			     size_t length);
 /* The same to one range, whose polled bytes (memory_polled) are written last. */
-enum copy_result sv_copy_out_polled(const struct sv_peer *peer, const struct iovec *here,
+enum copy_result sv_copy_out_polled(struct sv_peer *peer, const struct iovec *here,
 				    unsigned here_count, uint64_t skip, struct iovec there);
-enum copy_result sv_copy_in(const struct sv_peer *peer, const struct iovec *here,
-			    unsigned here_count, uint64_t skip, const struct iovec *there,
-			    unsigned there_count, size_t length);
+enum copy_result sv_copy_in(struct sv_peer *peer, const struct iovec *here, unsigned here_count,
+			    uint64_t skip, const struct iovec *there, unsigned there_count,
+			    size_t length);
+
+/*
+ * A descriptor of the peer's memory: one that it passed (SV_COPY_MEMFD), or one that this process has opened at the first
+ * call, which the kernel allows where it allows process_vm_writev. Negative if there is none.
+ */
+int sv_peer_memory(struct sv_peer *peer);
 
 /* Inlines the common length of 8 bytes. */
 static inline void copy_small(void *to, const void *from, size_t length)

@@ -19,14 +19,14 @@ static bool is_denied(void)
 
 static bool memory_by_file(const struct iovec *at, uint8_t *data, bool write)
 {
-	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	struct iovec part = { data, at->iov_len };
+	int fd = sv_os_open("/proc/self/mem", O_RDWR);
 	ssize_t moved;
 
 	if (fd < 0)
 		return false;
-	moved = write ? pwrite(fd, data, at->iov_len, (off_t)(uintptr_t)at->iov_base)
-		      : pread(fd, data, at->iov_len, (off_t)(uintptr_t)at->iov_base);
-	close(fd);
+	moved = sv_os_move(fd, &part, 1, (uintptr_t)at->iov_base, write);
+	sv_os_close(fd);
 	return moved == (ssize_t)at->iov_len;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Records the system calls that copy bytes into a peer's memory: the number of parts and their
- * order.
+ * Records the system calls that copy between this process and a peer's memory: where they divide the bytes, and when a
+ * descriptor of that memory is used instead.
  */
+#include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -14,20 +16,51 @@
 
 static uint8_t source[LONG];
 static _Alignas(64) uint8_t sink[LONG];
-static unsigned parts;
-static struct iovec last;
+static unsigned calls;
+static size_t ends[8]; /* where a part of either list of the last call ends */
+static unsigned end_count;
+
+static void ends_add(const struct iovec *iov, unsigned long count)
+{
+	size_t end = 0;
+
+	for (unsigned long i = 0; i < count; i++) {
+		end += iov[i].iov_len;
+		ends[end_count++] = end;
+	}
+}
 
 ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long here_count,
 			  const struct iovec *there, unsigned long there_count, unsigned long flags)
 {
-	parts = (unsigned)there_count;
-	last = there[there_count - 1];
+	calls++;
+	end_count = 0;
+	ends_add(here, here_count);
+	ends_add(there, there_count);
 	return syscall(SYS_process_vm_writev, pid, here, here_count, there, there_count, flags);
 }
 
+ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long here_count,
+			 const struct iovec *there, unsigned long there_count, unsigned long flags)
+{
+	calls++;
+	return syscall(SYS_process_vm_readv, pid, here, here_count, there, there_count, flags);
+}
+
+static bool is_divided_at(size_t at)
+{
+	for (unsigned i = 0; i < end_count; i++)
+		if (ends[i] == at)
+			return true;
+	return false;
+}
+
+/* The descriptor of its link is none, so that no descriptor of its memory is opened. */
 static struct sv_peer peer(void)
 {
-	return (struct sv_peer){ .pid = getpid(), .copy = SV_COPY_PVM, .memory = -1 };
+	return (struct sv_peer){
+		.pid = getpid(), .copy = SV_COPY_PVM, .memory = -1, .doorbell = -1
+	};
 }
 
 static void refill(void)
@@ -35,37 +68,36 @@ static void refill(void)
 	for (unsigned i = 0; i < LONG; i++)
 		source[i] = (uint8_t)(i * 7 + 1);
 	memset(sink, 0, LONG);
-	parts = 0;
+	calls = end_count = 0;
 }
 
-/* Writes from two buffers, so that the parts of source and target differ. */
-static void written(size_t length, unsigned expected, size_t at_last)
+/* Writes from two buffers, so that the bytes are divided there, too. */
+static void written(size_t length, size_t polled)
 {
 	struct sv_peer to = peer();
-	struct iovec here[2] = { { source, length / 2 },
-				 { source + length / 2, length - length / 2 } };
+	struct iovec here[2] = { { source, length / 3 },
+				 { source + length / 3, length - length / 3 } };
 
 	refill();
 	CU_ASSERT_EQUAL(sv_copy_out_polled(&to, here, 2, 0, (struct iovec){ sink, length }),
 			COPY_DONE);
 	CU_ASSERT_EQUAL(memcmp(sink, source, length), 0);
-	CU_ASSERT_EQUAL(parts, expected);
-	CU_ASSERT_EQUAL(last.iov_len, at_last);
-	CU_ASSERT_PTR_EQUAL((uint8_t *)last.iov_base + last.iov_len, sink + length);
+	CU_ASSERT_EQUAL(calls, 1);
+	CU_ASSERT_TRUE(length == polled || is_divided_at(length - polled));
+	for (size_t inside = 1; inside < polled; inside++)
+		CU_ASSERT_TRUE(length - inside == length / 3 || !is_divided_at(length - inside));
 }
 
 static void last_bytes_of_a_write(void)
 {
 	/* the longest aligned unit that ends where the write ends */
-	written(LONG, 2, 8);
-	written(LONG - 1, 2, 1);
-	written(LONG - 2, 2, 2);
-	written(LONG - 4, 2, 4);
-	written(9, 2, 1);
-	written(8, 1, 8);
-	written(6, 2, 2);
-	written(4, 1, 4);
-	written(1, 1, 1);
+	written(LONG, 8);
+	written(LONG - 1, 1);
+	written(LONG - 2, 2);
+	written(LONG - 4, 4);
+	written(9, 1);
+	written(6, 2);
+	written(1, 1);
 }
 
 static void message_in_one_part(void)
@@ -76,12 +108,93 @@ static void message_in_one_part(void)
 	refill();
 	CU_ASSERT_EQUAL(sv_copy_out(&to, &here, 1, 0, &there, 1, LONG), COPY_DONE);
 	CU_ASSERT_EQUAL(memcmp(sink, source, LONG), 0);
-	CU_ASSERT_EQUAL(parts, 1);
+	CU_ASSERT_EQUAL(calls, 1);
+	CU_ASSERT_FALSE(is_divided_at(LONG - 8));
+}
+
+/* Writes and reads so many bytes; returns the number of calls that name the process. */
+static unsigned calls_for(struct sv_peer *to, size_t write, size_t read)
+{
+	struct iovec here = { source, write }, there = { sink, read };
+
+	refill();
+	if (write) {
+		CU_ASSERT_EQUAL(sv_copy_out_polled(to, &here, 1, 0, (struct iovec){ sink, write }),
+				COPY_DONE);
+		CU_ASSERT_EQUAL(memcmp(sink, source, write), 0);
+	}
+	if (read) {
+		here.iov_len = read;
+		memset(source, 1, LONG);
+		CU_ASSERT_EQUAL(sv_copy_in(to, &here, 1, 0, &there, 1, read), COPY_DONE);
+		CU_ASSERT_EQUAL(memcmp(sink, source, read), 0);
+	}
+	return calls;
+}
+
+static void short_copies_by_descriptor(void)
+{
+	struct sv_peer to = peer();
+	struct iovec here = { source, 8 };
+	int link[2];
+
+	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, link), 0);
+	to.doorbell = link[0];
+	CU_ASSERT_EQUAL(calls_for(&to, LONG, 0), 1);
+	CU_ASSERT_EQUAL(to.memory, -1);
+	CU_ASSERT_EQUAL(calls_for(&to, 8, 0), 0);
+	CU_ASSERT_TRUE(to.memory >= 0);
+	CU_ASSERT_EQUAL(calls_for(&to, 1, 0), 0);
+	CU_ASSERT_EQUAL(calls_for(&to, 9, 0), 1); /* two parts */
+	CU_ASSERT_EQUAL(calls_for(&to, 0, 4096), 0);
+	CU_ASSERT_EQUAL(calls_for(&to, 0, 4097), 1);
+	/* nothing is mapped there */
+	CU_ASSERT_EQUAL(sv_copy_out_polled(&to, &here, 1, 0, (struct iovec){ (void *)4096, 8 }),
+			COPY_THERE);
+	here.iov_base = (void *)4096;
+	CU_ASSERT_EQUAL(sv_copy_out_polled(&to, &here, 1, 0, (struct iovec){ sink, 8 }), COPY_HERE);
+	close(to.memory);
+
+	/* The process has ended: another one may have its number. */
+	close(link[1]);
+	to.memory = -1;
+	CU_ASSERT_EQUAL(calls_for(&to, 8, 0), 1);
+	CU_ASSERT_TRUE(to.memory < -1);
+	close(link[0]);
+}
+
+static void *copy_cancelled(void *arg)
+{
+	struct sv_peer *to = arg;
+
+	CU_ASSERT_EQUAL(pthread_cancel(pthread_self()), 0);
+	CU_ASSERT_EQUAL(calls_for(to, 8, 4096), 0);
+	return to;
+}
+
+/* A sender holds the lock of its queue: the copy is no cancellation point. */
+static void copies_are_not_cancelled(void)
+{
+	struct sv_peer to = peer();
+	int link[2];
+	pthread_t thread;
+	void *result = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, link), 0);
+	to.doorbell = link[0];
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, copy_cancelled, &to), 0);
+	CU_ASSERT_EQUAL(pthread_join(thread, &result), 0);
+	CU_ASSERT_PTR_EQUAL(result, &to);
+	close(to.memory);
+	close(link[0]);
+	close(link[1]);
 }
 
 static const struct unit_test tests[] = {
 	{ "a program that polls the last bytes of a write finds the rest", last_bytes_of_a_write },
 	{ "a message is moved as it was posted", message_in_one_part },
+	{ "short copies go by a descriptor of the peer's memory", short_copies_by_descriptor },
+	{ "a copy by that descriptor is no cancellation point", copies_are_not_cancelled },
 };
 
 UNIT_MAIN("softverbs_copy", tests)
