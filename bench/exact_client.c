@@ -14,7 +14,7 @@
 #include "bench/exact_pair.h"
 
 #define WARM_UP 40
-#define WANTED	96 /* how often each call was counted and succeeded */
+#define WANTED	32 /* how often each call was counted and succeeded */
 #define TRIES	2000
 #define SECONDS 1000000u /* of DAT_TIMEOUT */
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include "bench/exact_mark.h"
 
-#define EXACT_CALLS_KEPT 96 /* counted calls of each kind; fewer give no figure; whole batches */
+#define EXACT_CALLS_KEPT 32 /* counted calls of each kind; fewer give no figure; whole batches */
 
 /*
  * The cost of one call, from the entry of the function to its return, without that of the verbs
