@@ -4,7 +4,7 @@
 # check-long` runs every test in every configuration, and ends with a table; FROM='name of a step' begins there.
 
 LONG_SECONDS ?= 60
-storms := test_edge_storm test_srq_kills test_softverbs_put test_cancel_storm test_ev_race test_ev_streams
+storms := test_edge_storm test_srq_kills test_softverbs_put test_cancel_storm test_hammer_post test_ev_race test_ev_streams
 storms_blackbox := test/blackbox/scm-mixing.sh test/blackbox/ucm-mixing.sh test/blackbox/fabric-fault.sh
 
 .PHONY: check-storms check-long
