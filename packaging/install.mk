@@ -8,8 +8,10 @@ MANDIR     ?= $(PREFIX)/share/man
 DOCDIR     ?= $(PREFIX)/share/doc/udapl
 PKGDIR     ?= $(LIBDIR)/pkgconfig
 STRIP      ?= strip
-# 1: DAT 1.2 as well, libdat.so.1 and the headers <dat/...>; for uninstall, too. Distributions once had these names.
+# 1: DAT 1.2 as well, libdat.so.1 and the headers <dat/...>. Distributions once had these names.
 COMPAT     ?=
+# 1: replaces files that belong to packages.
+FORCE      ?=
 
 .PHONY: install install-strip uninstall
 
@@ -29,9 +31,10 @@ $(B)/install/softverbs-run: tools/softverbs-run
 	$(Q)sed 's|@libdir@|$(LIBDIR)|' $< > $@
 
 places = B='$(B)' VERSION='$(VERSION)' DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' SYSCONFDIR='$(SYSCONFDIR)' BINDIR='$(BINDIR)' \
-         INCLUDEDIR='$(INCLUDEDIR)' MANDIR='$(MANDIR)' DOCDIR='$(DOCDIR)' PKGDIR='$(PKGDIR)' STRIP='$(STRIP)' COMPAT='$(COMPAT)'
+         INCLUDEDIR='$(INCLUDEDIR)' MANDIR='$(MANDIR)' DOCDIR='$(DOCDIR)' PKGDIR='$(PKGDIR)' STRIP='$(STRIP)' COMPAT='$(COMPAT)' \
+         FORCE='$(FORCE)'
 
 install install-strip: all $(addprefix $(B)/install/,$(tools)) $(made)
 	$(Q)$(places) packaging/install $@
-uninstall: $(made)
+uninstall:
 	$(Q)$(places) packaging/install $@

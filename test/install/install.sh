@@ -65,6 +65,22 @@ printf '%s\n' ./etc/dapl.conf ./etc/dat.conf ./etc/other ./usr/include/dat2/othe
 	./usr/share/doc/udapl/notes | cmp -s - "$tmp/left" || { cat "$tmp/left"; fail 'uninstall leaves or takes too much'; }
 rm -rf "$root"
 
+# --- what another program put in the place of a file stays, and what is gone is not missed
+run install
+echo other >"$root$lib/libdaplsoft.so.2.0.0"
+ln -sfn libother.so "$root$lib/libdaplofa.so.2"
+rm "$root/usr/bin/dtest"
+run uninstall
+for changed in libdaplsoft.so.2.0.0 libdaplofa.so.2; do
+	grep -q "$lib/$changed was changed, and is kept" "$tmp/said" || fail "uninstall: nothing is said of $changed"
+done
+(cd "$root" && find . ! -type d | sort) >"$tmp/left"
+printf '%s\n' .$lib/libdaplofa.so.2 .$lib/libdaplsoft.so.2.0.0 | cmp -s - "$tmp/left" ||
+	{ cat "$tmp/left"; fail 'uninstall takes what another program has put'; }
+run uninstall
+grep -q 'nothing is known to be installed' "$tmp/said" || fail 'uninstall: nothing is said without a list'
+rm -rf "$root"
+
 # --- stripped, and removed without a trace
 run install-strip
 if command -v readelf >/dev/null; then
@@ -115,9 +131,8 @@ if command -v pkg-config >/dev/null; then
 	"$tmp/examples/srq_dat12" OpenIB-cma >"$tmp/said" 2>&1 || fail 'the example of DAT 1.2'
 	ln -sfn libdaplofa.so.2 "$root$lib/libdaplcma.so.1"
 fi
+run install
 run uninstall
-[ -e "$root$lib/libdat.so.1.2.0" ] && [ -e "$root/usr/include/dat/udat.h" ] || fail 'DAT 1.2 is removed without COMPAT'
-run uninstall COMPAT=1
-[ -z "$(find "$root" ! -type d)" ] && [ ! -e "$root/usr/include/dat" ] || fail 'something of DAT 1.2 is left'
+[ -z "$(find "$root" ! -type d)" ] && [ ! -e "$root/usr/include/dat" ] || fail 'something is left of an earlier installation with DAT 1.2'
 
 echo 'installed, kept, stripped, removed; DAT 1.2 on demand'
