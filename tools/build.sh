@@ -1,6 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Sourced by ./demo and ./check: builds a target, one build at a time, also of a tree that cannot be written.
 
+# arguments PROGRAM WHAT [ARGUMENT...]: ends the script unless all are variables of make.
+arguments() {
+	program=$1 what=$2
+	shift 2
+	for word; do
+		case $word in
+		-h | --help)
+			printf '%s\n' "usage: $program [VARIABLE=VALUE...]" "$what" \
+				'B=FOLDER builds there, CC=clang with another compiler; CONTRIBUTING.md has more, and the targets of make.'
+			exit 0
+			;;
+		*=*) ;;
+		*)
+			echo "$program: $word is no VARIABLE=VALUE; targets are for make" >&2
+			exit 2
+			;;
+		esac
+	done
+}
+
 # build_folder [B=FOLDER...]: sets B to the folder of the products, by default build, or the user's cache if that
 # cannot be written.
 build_folder() {

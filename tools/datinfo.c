@@ -4,6 +4,8 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include "tools/datinfo.h"
 #include "util/log.h"
 
@@ -97,6 +99,32 @@ static bool report_registry(struct out *out, const struct options *options, char
 	return good;
 }
 
+/* The name of a device, or of an IA. */
+static bool name_is_known(const char *name)
+{
+	struct registry registry;
+	char path[PATH_MAX];
+	bool known;
+
+	registry_read(&registry);
+	known = registry_has(&registry, name);
+	registry_free(&registry);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", name);
+	return known || !strcmp(name, "soft0") || !access(path, F_OK);
+}
+
+static bool report_settings(struct out *out, const char *name)
+{
+	if (settings_report(out, name) || name_is_known(name))
+		return true;
+	fprintf(stderr,
+		"datinfo: %s is unknown to dat.conf, to dapl.conf and to this machine; these are "
+		"the "
+		"settings for all devices\n",
+		name);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = datinfo_parse(argc, argv);
@@ -106,7 +134,7 @@ int main(int argc, char **argv)
 	log_open("datinfo", LOG_ERROR, LOG_TO_STDERR);
 	out_document(&out);
 	if (options.settings)
-		settings_report(&out, argv[optind]);
+		good = report_settings(&out, argv[optind]);
 	else
 		good = report_registry(&out, &options, argv + optind);
 	out_document_end(&out);

@@ -117,6 +117,8 @@ struct registry {
 
 void registry_read(struct registry *registry);
 void registry_free(struct registry *registry);
+/* Whether an entry has that name, of whatever version. */
+bool registry_has(const struct registry *registry, const char *name);
 void registry_report(struct out *out, const struct registry *registry, bool try);
 
 /* ia_report for each name that dat.conf has. */
@@ -138,7 +140,8 @@ bool registry_find(const struct registry *registry, const char *name, const char
 
 /*
  * datinfo_settings.c: reports the table, with the values for a device or IA, or, if NULL, for all.
+ * Returns false if dapl.conf has no section of that name.
  */
-void settings_report(struct out *out, const char *device);
+bool settings_report(struct out *out, const char *device);
 
 #endif

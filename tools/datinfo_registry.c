@@ -111,6 +111,16 @@ void registry_read(struct registry *registry)
 	}
 }
 
+bool registry_has(const struct registry *registry, const char *name)
+{
+	const struct entry *entry;
+
+	STAILQ_FOREACH(entry, &registry->entries, link)
+		if (!strcmp(entry->info.ia_name, name))
+			return true;
+	return false;
+}
+
 void registry_free(struct registry *registry)
 {
 	struct entry *entry;

@@ -89,7 +89,17 @@ static void print_table(const struct settings *all, const char *device)
 	}
 }
 
-void settings_report(struct out *out, const char *device)
+static bool has_section(const struct settings *all, const char *device)
+{
+	unsigned i;
+
+	for (i = 0; i < all->device_count; i++)
+		if (!strcmp(all->devices[i].name, device))
+			return true;
+	return false;
+}
+
+bool settings_report(struct out *out, const char *device)
 {
 	static struct settings all;
 	int i;
@@ -106,4 +116,5 @@ void settings_report(struct out *out, const char *device)
 		print_table(&all, device);
 	}
 	report_devices(out, &all);
+	return !device || has_section(&all, device);
 }

@@ -248,6 +248,10 @@ json 'j["dapl_conf"] == "'"$DAPL_CONF"'"' \
 run 0 -sj soft0
 json 'setting["spin_us"]["value"] == 5 and setting["ack_retry"]["value"] == 1'
 run 0 -s soft0
+run 1 -s nosuch
+grep -q '^datinfo: nosuch is unknown' "$tmp/err" && grep -q '^spin_us ' "$tmp/out" || fail 'nothing is said of an unknown name'
+run 0 -s good
+run 0 -s soft0
 grep -q "^spin_us  *5  *DAPL_SPIN_US  *$DAPL_CONF:4\$" "$tmp/out" || fail 'no line for spin_us'
 
 # The provider reads the same file, and reports the same errors once.

@@ -39,6 +39,19 @@ for program in dtest dtestcm dtestsrq dtestx dapltest; do
 	grep -q 'datinfo shows why ofa-v2-ib0 does not open' "$tmp/out" || fail "$program does not name datinfo"
 	grep -q -e "$option ofa-v2-soft, the software device" "$tmp/out" || fail "$program does not name the software device"
 done
+# A client without a server says at once that it is trying, and until when.
+timeout 60 "$BUILD/bin/dtest" -P ofa-v2-soft -h 127.0.0.1 --channel 1 >"$tmp/out" 2>&1 && fail 'dtest succeeds without a server'
+grep -q 'No server answers at 127.0.0.1 port 1 yet: trying until [0-9][0-9]:' "$tmp/out" || fail 'dtest does not say that it is trying'
+
+# softverbs-run, ./demo and ./check know what they were not asked for.
+LC_ALL=C "$BUILD/bin/softverbs-run" nosuch >"$tmp/out" 2>&1
+[ $? -eq 127 ] && [ "$(cat "$tmp/out")" = 'softverbs-run: there is no program nosuch' ] || fail 'softverbs-run nosuch'
+for script in ./demo ./check; do
+	[ "$($script --help | wc -l)" -eq 3 ] || fail "$script --help has not three lines"
+	$script nosuch >"$tmp/out" 2>&1 && fail "$script takes a target"
+	[ "$(wc -l <"$tmp/out")" -eq 1 ] || fail "$script nosuch says more than a line"
+done
+
 # A missing program is not suggested.
 sed -i 2d "$tmp/dat.conf"
 timeout 60 "$BUILD/bin/dtest" >"$tmp/out" 2>&1 && fail 'dtest opens an adapter that is not there'

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -174,6 +175,18 @@ static int channel_connect(const struct addrinfo *ai, int limit_ms)
 	return -1;
 }
 
+/* After the first try: the user learns at once that there will be others, and how long. */
+static void tries_tell(const char *host, uint16_t port, uint64_t deadline)
+{
+	int left = clock_left_ms(deadline) / 1000;
+	time_t until = time(NULL) + (left < CHANNEL_TRIES ? left : CHANNEL_TRIES);
+	struct tm clock;
+	char text[16];
+
+	strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&until, &clock));
+	say("No server answers at %s port %u yet: trying until %s", host, port, text);
+}
+
 static int channel_dial(const char *host, uint16_t port, uint64_t deadline,
 			enum channel_result *result)
 {
@@ -184,6 +197,8 @@ static int channel_dial(const char *host, uint16_t port, uint64_t deadline,
 	if (!list)
 		return -1;
 	for (int tries = 0; fd < 0 && tries < CHANNEL_TRIES && !clock_passed(deadline); tries++) {
+		if (tries == 1)
+			tries_tell(host, port, deadline);
 		if (tries)
 			clock_pause_ms(1000);
 		for (struct addrinfo *ai = list; fd < 0 && ai; ai = ai->ai_next)
