@@ -45,5 +45,10 @@ int main()
 	    mask(DAT_RSP_FIELD_IA_HANDLE | DAT_RSP_FIELD_CONN_QUAL) != 3 ||
 	    mask(DAT_SRQ_FIELD_IA_HANDLE | DAT_SRQ_FIELD_PZ_HANDLE) != 5)
 		return 3;
+	some &= ~DAT_MEM_PRIV_WRITE_FLAG;
+	if (some != 0x43 || privileges(some &= DAT_MEM_PRIV_READ_FLAG) != 3)
+		return 4;
+	if ((some & DAT_MEM_PRIV_REMOTE_READ_FLAG) != 2 || (some & 1u) != 1)
+		return 5;
 	return 0;
 }

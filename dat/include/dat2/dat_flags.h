@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * For C++: flags combine with | and |= and keep their type, so that no cast is needed where a call
- * takes several. Constant expressions from C++11 on. A program that has such operators of its own,
+ * For C++: flags combine with | and |=, lose some with &= ~, and keep their type, so that no cast is
+ * needed where a call takes several. Constant expressions from C++11 on. A program that has such operators of its own,
  * or that needs constant expressions in C++98, defines DAT_NO_FLAG_OPERATORS.
  */
 #ifndef _DAT_FLAGS_H_
@@ -26,24 +26,32 @@
 		return left = left | right;                    \
 	}
 
+/* Sums, and what is left of one. */
+#define DAT_FLAG_TYPE(a)                                    \
+	DAT_FLAG_OPERATORS(a, a)                            \
+	inline a &operator&=(a &left, int right)            \
+	{                                                   \
+		return left = static_cast<a>(left & right); \
+	}
+
 extern "C++" {
-DAT_FLAG_OPERATORS(DAT_COMPLETION_FLAGS, DAT_COMPLETION_FLAGS)
-DAT_FLAG_OPERATORS(DAT_CONNECT_FLAGS, DAT_CONNECT_FLAGS)
-DAT_FLAG_OPERATORS(DAT_EVD_FLAGS, DAT_EVD_FLAGS)
-DAT_FLAG_OPERATORS(DAT_MEM_PRIV_FLAGS, DAT_MEM_PRIV_FLAGS)
-DAT_FLAG_OPERATORS(DAT_QOS, DAT_QOS)
+DAT_FLAG_TYPE(DAT_COMPLETION_FLAGS)
+DAT_FLAG_TYPE(DAT_CONNECT_FLAGS)
+DAT_FLAG_TYPE(DAT_EVD_FLAGS)
+DAT_FLAG_TYPE(DAT_MEM_PRIV_FLAGS)
+DAT_FLAG_TYPE(DAT_QOS)
 
 /* The masks of queries and modifications; those of IA, provider and EP are integers, and that of a CNO
  * is no sum. */
-DAT_FLAG_OPERATORS(DAT_CR_PARAM_MASK, DAT_CR_PARAM_MASK)
-DAT_FLAG_OPERATORS(DAT_CSP_PARAM_MASK, DAT_CSP_PARAM_MASK)
-DAT_FLAG_OPERATORS(DAT_EVD_PARAM_MASK, DAT_EVD_PARAM_MASK)
-DAT_FLAG_OPERATORS(DAT_LMR_PARAM_MASK, DAT_LMR_PARAM_MASK)
-DAT_FLAG_OPERATORS(DAT_PSP_PARAM_MASK, DAT_PSP_PARAM_MASK)
-DAT_FLAG_OPERATORS(DAT_PZ_PARAM_MASK, DAT_PZ_PARAM_MASK)
-DAT_FLAG_OPERATORS(DAT_RMR_PARAM_MASK, DAT_RMR_PARAM_MASK)
-DAT_FLAG_OPERATORS(DAT_RSP_PARAM_MASK, DAT_RSP_PARAM_MASK)
-DAT_FLAG_OPERATORS(DAT_SRQ_PARAM_MASK, DAT_SRQ_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_CR_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_CSP_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_EVD_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_LMR_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_PSP_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_PZ_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_RMR_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_RSP_PARAM_MASK)
+DAT_FLAG_TYPE(DAT_SRQ_PARAM_MASK)
 }
 
 #endif
