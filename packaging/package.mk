@@ -14,7 +14,7 @@ dated   = $(shell date -u -d "$$(sed -n 's/^ -- .*>  //p' packaging/debian/chang
 dist:
 	@mkdir -p $(B)/dist
 	$(call say,DIST,$(tarball))
-	$(Q)$(sources) | tar --null -T - --sort=name --format=gnu --mtime=@$${SOURCE_DATE_EPOCH:-$(dated)} --owner=0 --group=0 --numeric-owner \
+	$(Q)$(sources) | LC_ALL=C sort -z | tar --null -T - --format=gnu --mtime=@$${SOURCE_DATE_EPOCH:-$(dated)} --owner=0 --group=0 --numeric-owner \
 		--mode=u=rwX,go=rX --transform='s|^|$(release)/|' -cf - | gzip -9n > $(tarball)
 
 # In a copy of the tarball's files, because Debian's tools search for the folder debian at its top.
