@@ -46,6 +46,17 @@ const char *connection_event_name(DAT_EVENT_NUMBER event)
 	}
 }
 
+const char *async_error_name(DAT_EVENT_NUMBER event)
+{
+	switch (event) {
+		NAME(DAT_ASYNC_ERROR_, EVD_OVERFLOW);
+		NAME(DAT_ASYNC_ERROR_, IA_CATASTROPHIC);
+		NAME(DAT_ASYNC_ERROR_, EP_BROKEN);
+		NAME(DAT_ASYNC_ERROR_, PROVIDER_INTERNAL_ERROR);
+	default: return "no async error";
+	}
+}
+
 const char *ext_op_name(DAT_EXTENDED_OP op)
 {
 	switch ((int)op) {

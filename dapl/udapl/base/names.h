@@ -7,6 +7,7 @@
 
 const char *ep_state_name(DAT_EP_STATE state); /* without the common prefix */
 const char *connection_event_name(DAT_EVENT_NUMBER event);
+const char *async_error_name(DAT_EVENT_NUMBER event);
 
 const char *ext_op_name(DAT_EXTENDED_OP op);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Asynchronous errors: the events that report them, and the async EVD that each goes to. */
+#include "dapl/udapl/base/names.h"
 #include "dapl/udapl/evd/evd.h"
 #include "util/log.h"
 
@@ -63,7 +64,8 @@ static void post_pinned(struct dapl_evd *evd, DAT_EVENT_NUMBER number, DAT_HANDL
 {
 	DAT_EVENT event = async_event(number, handle, reason);
 
-	log_at(LOG_WARN, "async event 0x%x for %p, reason %d", (unsigned)number, handle, reason);
+	log_at(LOG_WARN, "async error %s for %p, reason %d", async_error_name(number), handle,
+	       reason);
 	if (!evd || !evd_post_or_overflow(evd, &event))
 		log_at(LOG_WARN, "that event is lost: %s",
 		       evd ? "the async EVD is full" : "there is no async EVD");

@@ -215,6 +215,14 @@ bool provider_has_own_registry(void)
 	return dlsym(RTLD_DEFAULT, "dat_registry_providers_related");
 }
 
+static const char *type_of(DAT_RETURN status)
+{
+	const char *type = "an unknown status", *detail;
+
+	dat_strerror(status, &type, &detail);
+	return type;
+}
+
 static void provider_start(void)
 {
 	log_open("dapl", LOG_ERROR | LOG_WARN, LOG_TO_STDERR);
@@ -237,7 +245,8 @@ EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 	}
 	status = dat_registry_add_provider(&name->table, info);
 	if (status != DAT_SUCCESS) {
-		log_at(LOG_ERROR, "%s: the registry refuses it: 0x%x", info->ia_name, status);
+		log_at(LOG_ERROR, "%s: the registry refuses it: %s", info->ia_name,
+		       type_of(status));
 		name_withdraw(info->ia_name);
 	}
 }
@@ -251,7 +260,7 @@ EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 		return;
 	status = dat_registry_remove_provider(&name->table, info);
 	if (status != DAT_SUCCESS)
-		log_at(LOG_WARN, "%s: the registry keeps it: 0x%x", info->ia_name, status);
+		log_at(LOG_WARN, "%s: the registry keeps it: %s", info->ia_name, type_of(status));
 }
 
 __attribute__((constructor)) static void provider_load(void)
