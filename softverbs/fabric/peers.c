@@ -59,7 +59,8 @@ static struct fabric_peer *peer_new(uint16_t slot, const uint64_t nonce[2])
 		return NULL;
 	peer->peer.slot = slot;
 	memcpy(peer->peer.nonce, nonce, sizeof(peer->peer.nonce));
-	peer->peer.doorbell = peer->peer.memory = -1;
+	peer->peer.doorbell = -1;
+	atomic_init(&peer->peer.memory, -1);
 	peer->peer.far = peer;
 	STAILQ_INIT(&peer->waiting);
 	atomic_init(&peer->peer.refs, 1);

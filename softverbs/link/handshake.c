@@ -144,7 +144,8 @@ static int peer_fill(struct sv_peer *peer, const struct handshake *handshake,
 	peer->pid = cred->pid;
 	memcpy(peer->nonce, handshake->nonce, sizeof(peer->nonce));
 	atomic_init(&peer->refs, 1);
-	peer->doorbell = peer->memory = -1;
+	peer->doorbell = -1;
+	atomic_init(&peer->memory, -1);
 	error = copy_choose(handshake, cred->pid, fds[2], &peer->copy);
 	return error ? error : sv_runtime_client()->area_map(peer, &handshake->offer, fds);
 }
