@@ -18,10 +18,10 @@
 static bool is_there(const struct sv_peer *peer)
 {
 	char byte;
+	long size = syscall(SYS_recvfrom, peer->doorbell, &byte, sizeof(byte),
+			    MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
 
-	return syscall(SYS_recvfrom, peer->doorbell, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT,
-		       NULL, NULL) > 0 ||
-	       errno == EAGAIN;
+	return size > 0 || (size < 0 && errno == EAGAIN);
 }
 
 static int memory_open(const struct sv_peer *peer)
