@@ -8,9 +8,8 @@
 #include "dapl/udapl/ep/ep.h"
 #include "dapl/udapl/evd/evd.h"
 #include "test/unit/ep_util.h"
-#include "test/unit/process.h"
 #include "test/unit/storm.h"
-#include "util/clock.h"
+#include "test/unit/victim.h"
 
 #define DELAY_NS  20000u
 #define OUR_WRITE 0xC19
@@ -78,43 +77,6 @@ static const struct {
 	{ "DAT_EVD_DEQUEUE_N", dequeue_batch },	  { "DAT_EVD_ARM", arm },
 };
 
-struct victim {
-	void (*call)(void);
-	pthread_t thread;
-	atomic_bool running;
-};
-
-static void *victim_run(void *arg)
-{
-	struct victim *victim = arg;
-
-	pthread_cleanup_push(unit_forget_stack, NULL);
-	/* A thread that is cancelled inside ThreadSanitizer's functions leaves their locks held. */
-	if (!PROCESS_TSAN)
-		CU_ASSERT_EQUAL(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL), 0);
-	atomic_store(&victim->running, true);
-	for (;;) {
-		victim->call();
-		pthread_testcancel();
-	}
-	pthread_cleanup_pop(0);
-	return NULL;
-}
-
-static bool is_running(void *arg)
-{
-	return atomic_load(&((struct victim *)arg)->running);
-}
-
-static bool lock_is_free(void *lock)
-{
-	bool free = lock_try(lock);
-
-	if (free)
-		lock_release(lock);
-	return free;
-}
-
 /* Takes what victims have posted from the EVD; returns true when the test's own write is among it. */
 static bool our_write_is_complete(void *unused)
 {
@@ -148,17 +110,8 @@ static void check(void)
 
 static void cancel_one(unsigned which, uint64_t delay)
 {
-	struct victim victim = { .call = calls[which].call };
-	uint64_t until;
-
 	last_call = calls[which].name;
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&victim.thread, NULL, victim_run, &victim), 0);
-	CU_ASSERT_TRUE(unit_wait_for(is_running, &victim, UNIT_PATIENCE));
-	until = clock_now() + delay;
-	while (clock_now() < until)
-		;
-	CU_ASSERT_EQUAL(pthread_cancel(victim.thread), 0);
-	CU_ASSERT_TRUE(unit_join(victim.thread));
+	victim_cancel(calls[which].call, true, delay);
 	check();
 }
 

@@ -10,9 +10,8 @@
 #include "dapl/udapl/cno/cno.h"
 #include "dapl/udapl/evd/evd.h"
 #include "test/unit/ep_util.h"
-#include "test/unit/process.h"
 #include "test/unit/storm.h"
-#include "util/clock.h"
+#include "test/unit/victim.h"
 
 #define DELAY_NS 60000u
 
@@ -42,13 +41,6 @@ static void name_last(void)
 	if (CU_get_number_of_failures())
 		fprintf(stderr, "the last: %s\n", storm.last);
 }
-
-struct victim {
-	void (*call)(void);
-	bool asynchronous;
-	pthread_t thread;
-	atomic_bool running;
-};
 
 static void poll_evd(void)
 {
@@ -148,36 +140,6 @@ static const struct {
 	{ "dat_registry_list_providers", list_providers },
 };
 
-static void *victim_run(void *arg)
-{
-	struct victim *victim = arg;
-
-	pthread_cleanup_push(unit_forget_stack, NULL);
-	if (victim->asynchronous)
-		CU_ASSERT_EQUAL(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL), 0);
-	atomic_store(&victim->running, true);
-	for (;;) {
-		victim->call();
-		pthread_testcancel();
-	}
-	pthread_cleanup_pop(0);
-	return NULL;
-}
-
-static bool is_running(void *arg)
-{
-	return atomic_load(&((struct victim *)arg)->running);
-}
-
-static bool lock_is_free(void *lock)
-{
-	bool free = lock_try(lock);
-
-	if (free)
-		lock_release(lock);
-	return free;
-}
-
 static bool mutex_is_free(void *mutex)
 {
 	bool free = !pthread_mutex_trylock(mutex);
@@ -209,16 +171,7 @@ static void check(void)
 
 static void cancel_one(unsigned which, bool asynchronous, uint64_t delay)
 {
-	struct victim victim = { .call = calls[which].call, .asynchronous = asynchronous };
-	uint64_t until;
-
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&victim.thread, NULL, victim_run, &victim), 0);
-	CU_ASSERT_TRUE(unit_wait_for(is_running, &victim, UNIT_PATIENCE));
-	until = clock_now() + delay;
-	while (clock_now() < until)
-		;
-	CU_ASSERT_EQUAL(pthread_cancel(victim.thread), 0);
-	CU_ASSERT_TRUE(unit_join(victim.thread));
+	victim_cancel(calls[which].call, asynchronous, delay);
 	snprintf(storm.last, sizeof(storm.last), "%s, %s, after %lu ns", calls[which].name,
 		 asynchronous ? "asynchronous" : "deferred", (unsigned long)delay);
 	check();
@@ -242,11 +195,7 @@ static void run(const char *what, DAT_EVD_FLAGS flags)
 	MUST(dat_evd_create(storm.env.ia, 8, storm.cno, DAT_EVD_DTO_FLAG, &storm.waited));
 	while (clock_now() < end && !CU_get_number_of_failures()) {
 		MUST(DAT_EVD_WAIT_POLICY(storm.evd, storm_next(&seed) % 3, storm_next(&seed) % 50));
-		/*
-		 * A thread that is cancelled inside ThreadSanitizer's functions leaves their locks
-		 * held.
-		 */
-		cancel_one(storm_next(&seed) % COUNT(calls), !PROCESS_TSAN && storm_next(&seed) % 4,
+		cancel_one(storm_next(&seed) % COUNT(calls), storm_next(&seed) % 4,
 			   storm_next(&seed) % DELAY_NS);
 		count++;
 	}

@@ -206,7 +206,7 @@ static DAT_EVENT_NUMBER next_event(unsigned milliseconds)
 	return 0;
 }
 
-/* Connects to a living peer; the threads post meanwhile. */
+/* Connects to a living peer, while the threads post. */
 static bool connect_next(unsigned *seed)
 {
 	do
