@@ -31,9 +31,10 @@ static struct { /* changed under the lock; constant while held */
 	unsigned users;
 	bool open; /* some of the members below are initialised */
 	struct sv_peer self;
-	const struct sv_link_client *client; /* constant from the first hold on */
-	struct engine_fd doorbell;	     /* a copy of self.doorbell */
-	struct engine_fd listener;	     /* the slot's name */
+	/* Constant from the first hold on; read without the lock, also before that. */
+	_Atomic(const struct sv_link_client *) client;
+	struct engine_fd doorbell; /* a copy of self.doorbell */
+	struct engine_fd listener; /* the slot's name */
 	/* A spare descriptor, closed for a moment to accept and refuse a connection when the process has none
 	 * left. */
 	int spare;
@@ -225,7 +226,8 @@ static int engine_open(int slot_fd)
 
 const struct sv_link_client *sv_runtime_client(void)
 {
-	return runtime.client;
+	/* acquire: pairs with sv_runtime_hold */
+	return atomic_load_explicit(&runtime.client, memory_order_acquire);
 }
 
 static void runtime_close(void)
@@ -277,7 +279,8 @@ int sv_runtime_hold(const struct sv_link_client *client)
 	cancel = cancel_off();
 	pthread_mutex_lock(&lock);
 	if (!runtime.users) {
-		runtime.client = client;
+		/* release: its tables are seen with it */
+		atomic_store_explicit(&runtime.client, client, memory_order_release);
 		error = runtime_open();
 		if (error) {
 			runtime_close();
