@@ -4,8 +4,54 @@
 #include <errno.h>
 #include <string.h>
 #include "softverbs/cm/cm.h"
+#include "softverbs/rc/arrival.h"
 #include "util/clock.h"
 #include "util/log.h"
+
+#define TELL_PAUSE NSEC_PER_MSEC
+
+/* ---- the event ---- */
+
+static void told_locked(struct cm_id *id)
+{
+	id->untold = false;
+	sv_cm_event_post_new_locked(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+}
+
+static void tell_again(struct sv_timer *timer);
+
+static void tell_locked(struct cm_id *id)
+{
+	uint64_t now = clock_now();
+
+	if (now < id->deadline && sv_arrivals_wait(id->local.qpn))
+		sv_engine_timer_arm(&id->timer, now + TELL_PAUSE, tell_again);
+	else
+		told_locked(id);
+}
+
+static void tell_again(struct sv_timer *timer)
+{
+	struct cm_id *id = (struct cm_id *)(void *)((char *)timer - offsetof(struct cm_id, timer));
+
+	sv_cm_lock();
+	if (id->untold)
+		tell_locked(id);
+	sv_cm_unlock();
+}
+
+/*
+ * The event waits a little for the program to poll the messages that came before it. A disconnect request over a wire is
+ * milliseconds behind the last message, so programs destroy the QP when they see the event, and count on having all
+ * messages by then.
+ */
+static void ended_locked(struct cm_id *id, enum cm_state state)
+{
+	id->state = state;
+	id->untold = true;
+	id->deadline = clock_now() + CM_TELL_TIME;
+	tell_locked(id);
+}
 
 /* ---- time wait ---- */
 
@@ -40,7 +86,11 @@ static void disconnect_locked(struct cm_id *id)
 	case CM_ANSWERED: /* never established: reject instead of disconnect */
 		sv_cm_reject_send_locked(id, CM_CONSUMER, NULL, 0);
 		break;
-	case CM_DISCONNECTED: disconnect_close_locked(id); break;
+	case CM_DISCONNECTED:
+		if (id->untold)
+			told_locked(id);
+		disconnect_close_locked(id);
+		break;
 	/* no effect before the answer or after the end */
 	default: break;
 	}
@@ -85,7 +135,7 @@ void sv_cm_abandon_locked(struct cm_id *id)
 	sv_cm_port_release_locked(id);
 	sv_engine_timer_disarm(&id->timer);
 	sv_cm_id_unnumber_locked(id);
-	id->wants_link = id->wants_far = false;
+	id->wants_link = id->wants_far = id->untold = false;
 	id->state = CM_CLOSED;
 }
 
@@ -99,10 +149,7 @@ void sv_cm_disconnect_request_locked(struct cm_id *id)
 	switch (id->state) {
 	case CM_ANSWERED:
 	case CM_ACCEPTED:
-	case CM_ESTABLISHED:
-		id->state = CM_DISCONNECTED;
-		sv_cm_event_post_new_locked(id, RDMA_CM_EVENT_DISCONNECTED, 0);
-		break;
+	case CM_ESTABLISHED: ended_locked(id, CM_DISCONNECTED); break;
 	case CM_DISCONNECTING: /* both sides at once */ sv_cm_disconnect_reply_locked(id); break;
 	default: break;
 	}
@@ -167,10 +214,7 @@ void sv_cm_disconnect_lost_locked(struct cm_id *id)
 	static const struct cm_message gone = { .reason = CM_CONSUMER };
 
 	switch (id->state) {
-	case CM_ESTABLISHED:
-		id->state = CM_CLOSED;
-		sv_cm_event_post_new_locked(id, RDMA_CM_EVENT_DISCONNECTED, 0);
-		break;
+	case CM_ESTABLISHED: ended_locked(id, CM_CLOSED); break;
 	case CM_DISCONNECTING: sv_cm_disconnect_reply_locked(id); break;
 	case CM_DISCONNECTED: break;
 	case CM_CONNECTING:

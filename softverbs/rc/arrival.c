@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Copies the payload of messages that were not polled yet, when the consumer deregisters their
- * memory.
+ * Messages that were not polled yet: whether there are any, and copies of their payload when the consumer deregisters
+ * their memory.
  */
 #include "softverbs/rc/arrival.h"
 #include "softverbs/rc/land.h"
@@ -94,6 +94,33 @@ uint32_t sv_arrivals_end_locked(const struct sv_qp *qp)
 	for (end = n + qp->rx.mask + 1; n != end && arrival_find(&qp->rx, n, &slot);)
 		n++;
 	return n;
+}
+
+static bool arrivals_wait(struct sv_qp *qp)
+{
+	uint32_t slot;
+	bool wait;
+
+	lock_acquire(&qp->recv_cq->lock);
+	wait = qp->rx.datagrams
+		       ? qp->ops->has_arrived(qp, 0)
+		       : arrival_find(&qp->rx,
+				      atomic_load_explicit(&qp->rx.head, memory_order_relaxed),
+				      &slot);
+	lock_release(&qp->recv_cq->lock);
+	return wait;
+}
+
+bool sv_arrivals_wait(uint32_t qpn)
+{
+	struct sv_qp *qp = sv_qp_pin(qp_index_of(qpn));
+	bool wait;
+
+	if (!qp)
+		return false;
+	wait = qp->ibv.qp_num == qpn && arrivals_wait(qp);
+	sv_qp_unpin(qp);
+	return wait;
 }
 
 /* Copies each message once, in order, because the bytes of the eager ring are returned in order. */

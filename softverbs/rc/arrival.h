@@ -3,7 +3,9 @@
 #ifndef SV_RC_ARRIVAL_H
 #define SV_RC_ARRIVAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include "softverbs/base/shared.h"
 
 struct sv_qp;
 
@@ -12,6 +14,9 @@ struct sv_qp;
  * QP has an SRQ.
  */
 uint32_t sv_arrivals_end_locked(const struct sv_qp *qp);
+
+/* Whether a message of this QP has arrived that no poll has returned. False if there is no such QP. */
+SV_SHARED bool sv_arrivals_wait(uint32_t qpn);
 
 /*
  * Copies the payload of arrived messages into the receives of this PD; polls return the

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "test/conform/con.h"
+#include "util/clock.h"
 
 static void disconnect_from_one_side(bool active_first)
 {
@@ -228,6 +229,82 @@ static void port_is_free_again(void)
 	con_close(&con);
 }
 
+#define TOLD_AFTER (20 * NSEC_PER_MSEC) /* the device's limit; no event is due before */
+
+/* The active side sends and disconnects; the request has arrived. Returns when that began. */
+static uint64_t send_and_disconnect(struct con *con)
+{
+	struct ibv_send_wr wr = { .wr_id = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
+	struct ibv_recv_wr receive = { .wr_id = 2 }, *bad_receive;
+	uint64_t begin;
+
+	CU_ASSERT_EQUAL(ibv_post_recv(con->passive->qp, &receive, &bad_receive), 0);
+	CU_ASSERT_EQUAL(ibv_post_send(con->active->qp, &wr, &bad), 0);
+	CU_ASSERT_TRUE(completes(con->active->send_cq, 1, IBV_WC_SUCCESS, NULL));
+	begin = clock_now();
+	CU_ASSERT_EQUAL(rdma_disconnect(con->active), 0);
+	CU_ASSERT_TRUE(con_comes(con->client, RDMA_CM_EVENT_DISCONNECTED));
+	return begin;
+}
+
+/* Programs destroy the QP when they see the event, so a message that came before it is polled first. */
+static void message_comes_before_the_end(void)
+{
+	bool told = true, in_time = false;
+	unsigned attempts = 100;
+	struct con con;
+
+	if (device_is_rxe) {
+		skip("a kernel does not wait for polls; its request is late by itself");
+		return;
+	}
+	while (!in_time && attempts--) {
+		uint64_t begin;
+
+		if (!con_establish(&con))
+			return;
+		begin = send_and_disconnect(&con);
+		told = con_readable(con.server, 0);
+		in_time = clock_now() - begin < TOLD_AFTER;
+		CU_ASSERT_TRUE(completes(con.passive->recv_cq, 2, IBV_WC_SUCCESS, NULL));
+		CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_DISCONNECTED));
+		con_close(&con);
+	}
+	CU_ASSERT_TRUE(in_time && !told);
+}
+
+static void end_comes_without_polls(void)
+{
+	struct con con;
+
+	if (!con_establish(&con))
+		return;
+	send_and_disconnect(&con);
+	CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_DISCONNECTED));
+	CU_ASSERT_TRUE(completes(con.passive->recv_cq, 2, IBV_WC_SUCCESS, NULL));
+	CU_ASSERT_TRUE(con_silent(con.server));
+	con_close(&con);
+}
+
+/* Disconnected by both sides while a message waits: each side gets one event, and TIMEWAIT_EXIT. */
+static void end_comes_with_ones_own(void)
+{
+	struct con con;
+
+	if (!con_establish(&con))
+		return;
+	send_and_disconnect(&con);
+	CU_ASSERT_EQUAL(rdma_disconnect(con.passive), 0);
+	CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_DISCONNECTED));
+	CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_TIMEWAIT_EXIT));
+	CU_ASSERT_TRUE(completes(con.passive->recv_cq, 2, IBV_WC_SUCCESS, NULL));
+	CU_ASSERT_TRUE(con_silent(con.server));
+	con_close(&con);
+}
+
 static const struct unit_test tests[] = {
 	{ "the active side disconnects: its QP to ERR, the other's stays, TIMEWAIT_EXIT twice",
 	  active_disconnects },
@@ -235,6 +312,9 @@ static const struct unit_test tests[] = {
 	{ "both disconnect", both_disconnect_at_once },
 	{ "disconnect before connect: EINVAL", disconnect_too_early },
 	{ "a destroyed id disconnects its peer", destroyed_connection_disconnects },
+	{ "a message is polled before the end is told", message_comes_before_the_end },
+	{ "the end is told without polls, too", end_comes_without_polls },
+	{ "the end is told once if the program disconnects, too", end_comes_with_ones_own },
 	{ "destroy_id waits until its events are acknowledged", destroy_waits_for_acknowledgement },
 	{ "unread events go with their id", unread_events_go_with_the_id },
 	{ "unread requests go with their listener, the other side is refused",
