@@ -33,7 +33,7 @@ void sv_cm_keep_devices_open(void);
 #define CM_RESERVE	3    /* events that an identifier reserves */
 #define CM_CONNECT_TIME (64 * NSEC_PER_SEC)   /* time until the listener has the request */
 #define CM_LINGER_TIME	(100 * NSEC_PER_MSEC) /* time from disconnect to TIMEWAIT_EXIT */
-#define CM_TELL_TIME \
+#define CM_REPORT_TIME \
 	(20 * NSEC_PER_MSEC) /* limit of the time from a peer's disconnect to its event */
 
 /* IBTA, reasons of a REJ */
@@ -190,8 +190,8 @@ struct cm_id {
 	struct sv_peer *peer;
 	struct sv_timer timer;
 	struct cm_params local, theirs;
-	uint64_t deadline; /* CM_CONNECTING; also while `untold` */
-	bool untold;	   /* the peer disconnected; the event waits for polls */
+	uint64_t deadline; /* CM_CONNECTING; also while `unreported` */
+	bool unreported;   /* the peer disconnected; the event waits for polls */
 	/* CM_CONNECTING: not sent yet, or sent to a peer while `known` is set */
 	struct cm_message *request;
 	bool known;    /* the peer was the listener before and has not confirmed it yet */

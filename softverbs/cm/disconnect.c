@@ -8,35 +8,35 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define TELL_PAUSE NSEC_PER_MSEC
+#define REPORT_PAUSE NSEC_PER_MSEC
 
 /* ---- the event ---- */
 
-static void told_locked(struct cm_id *id)
+static void disconnected_post_locked(struct cm_id *id)
 {
-	id->untold = false;
+	id->unreported = false;
 	sv_cm_event_post_new_locked(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 }
 
-static void tell_again(struct sv_timer *timer);
+static void report_again(struct sv_timer *timer);
 
-static void tell_locked(struct cm_id *id)
+static void disconnected_report_locked(struct cm_id *id)
 {
 	uint64_t now = clock_now();
 
 	if (now < id->deadline && sv_arrivals_wait(id->local.qpn))
-		sv_engine_timer_arm(&id->timer, now + TELL_PAUSE, tell_again);
+		sv_engine_timer_arm(&id->timer, now + REPORT_PAUSE, report_again);
 	else
-		told_locked(id);
+		disconnected_post_locked(id);
 }
 
-static void tell_again(struct sv_timer *timer)
+static void report_again(struct sv_timer *timer)
 {
 	struct cm_id *id = (struct cm_id *)(void *)((char *)timer - offsetof(struct cm_id, timer));
 
 	sv_cm_lock();
-	if (id->untold)
-		tell_locked(id);
+	if (id->unreported)
+		disconnected_report_locked(id);
 	sv_cm_unlock();
 }
 
@@ -45,12 +45,12 @@ static void tell_again(struct sv_timer *timer)
  * milliseconds behind the last message, so programs destroy the QP when they see the event, and count on having all
  * messages by then.
  */
-static void ended_locked(struct cm_id *id, enum cm_state state)
+static void disconnected_by_peer_locked(struct cm_id *id, enum cm_state state)
 {
 	id->state = state;
-	id->untold = true;
-	id->deadline = clock_now() + CM_TELL_TIME;
-	tell_locked(id);
+	id->unreported = true;
+	id->deadline = clock_now() + CM_REPORT_TIME;
+	disconnected_report_locked(id);
 }
 
 /* ---- time wait ---- */
@@ -87,8 +87,8 @@ static void disconnect_locked(struct cm_id *id)
 		sv_cm_reject_send_locked(id, CM_CONSUMER, NULL, 0);
 		break;
 	case CM_DISCONNECTED:
-		if (id->untold)
-			told_locked(id);
+		if (id->unreported)
+			disconnected_post_locked(id);
 		disconnect_close_locked(id);
 		break;
 	/* no effect before the answer or after the end */
@@ -135,7 +135,7 @@ void sv_cm_abandon_locked(struct cm_id *id)
 	sv_cm_port_release_locked(id);
 	sv_engine_timer_disarm(&id->timer);
 	sv_cm_id_unnumber_locked(id);
-	id->wants_link = id->wants_far = id->untold = false;
+	id->wants_link = id->wants_far = id->unreported = false;
 	id->state = CM_CLOSED;
 }
 
@@ -149,7 +149,7 @@ void sv_cm_disconnect_request_locked(struct cm_id *id)
 	switch (id->state) {
 	case CM_ANSWERED:
 	case CM_ACCEPTED:
-	case CM_ESTABLISHED: ended_locked(id, CM_DISCONNECTED); break;
+	case CM_ESTABLISHED: disconnected_by_peer_locked(id, CM_DISCONNECTED); break;
 	case CM_DISCONNECTING: /* both sides at once */ sv_cm_disconnect_reply_locked(id); break;
 	default: break;
 	}
@@ -214,7 +214,7 @@ void sv_cm_disconnect_lost_locked(struct cm_id *id)
 	static const struct cm_message gone = { .reason = CM_CONSUMER };
 
 	switch (id->state) {
-	case CM_ESTABLISHED: ended_locked(id, CM_CLOSED); break;
+	case CM_ESTABLISHED: disconnected_by_peer_locked(id, CM_CLOSED); break;
 	case CM_DISCONNECTING: sv_cm_disconnect_reply_locked(id); break;
 	case CM_DISCONNECTED: break;
 	case CM_CONNECTING:
