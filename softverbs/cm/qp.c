@@ -175,8 +175,8 @@ static void cqs_destroy(struct rdma_cm_id *id)
 	id->recv_cq_channel = id->send_cq_channel = NULL;
 }
 
-static int sv_cq_make(struct rdma_cm_id *id, uint32_t depth, struct ibv_comp_channel **channel,
-		      struct ibv_cq **cq)
+static int cq_make(struct rdma_cm_id *id, uint32_t depth, struct ibv_comp_channel **channel,
+		   struct ibv_cq **cq)
 {
 	*channel = ibv_create_comp_channel(id->verbs);
 	if (!*channel)
@@ -193,11 +193,11 @@ static int attr_complete(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr
 	if (!attr->srq)
 		attr->srq = id->srq;
 	if (!attr->recv_cq) {
-		error = sv_cq_make(id, attr->cap.max_recv_wr, &id->recv_cq_channel, &id->recv_cq);
+		error = cq_make(id, attr->cap.max_recv_wr, &id->recv_cq_channel, &id->recv_cq);
 		attr->recv_cq = id->recv_cq;
 	}
 	if (!error && !attr->send_cq) {
-		error = sv_cq_make(id, attr->cap.max_send_wr, &id->send_cq_channel, &id->send_cq);
+		error = cq_make(id, attr->cap.max_send_wr, &id->send_cq_channel, &id->send_cq);
 		attr->send_cq = id->send_cq;
 	}
 	return error;

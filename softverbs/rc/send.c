@@ -215,8 +215,8 @@ static inline bool send_receive_take(struct sv_remote_rq *remote, uint32_t *slot
 	return true;
 }
 
-static inline int sv_cm_message_send_locked(struct sv_qp *qp, const struct message *message,
-					    bool solicited)
+static inline int message_send_locked(struct sv_qp *qp, const struct message *message,
+				      bool solicited)
 {
 	struct sv_remote_rq *remote = &qp->remote_rq;
 	uint32_t slot, seq;
@@ -263,7 +263,7 @@ int sv_send_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint3
 	message.imm = wr->imm_data; /* or the key: both are in the same union */
 	message.length = message.byte_len = length;
 	message.iov_count = (unsigned)wr->num_sge;
-	return sv_cm_message_send_locked(qp, &message, wr->send_flags & IBV_SEND_SOLICITED);
+	return message_send_locked(qp, &message, wr->send_flags & IBV_SEND_SOLICITED);
 }
 
 int sv_send_immediate_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length)
@@ -275,5 +275,5 @@ int sv_send_immediate_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uin
 	message.length = 0;
 	message.byte_len = length;
 	message.iov_count = 0;
-	return sv_cm_message_send_locked(qp, &message, wr->send_flags & IBV_SEND_SOLICITED);
+	return message_send_locked(qp, &message, wr->send_flags & IBV_SEND_SOLICITED);
 }

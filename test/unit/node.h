@@ -17,11 +17,12 @@
 #define NODE_QPS 48u
 
 struct node_options {
-	uint32_t depth;			       /* of each queue; 0: 64 */
-	uint32_t srq;			       /* depth of a shared receive queue; 0: none */
-	uint32_t qps;			       /* 0: 1 */
-	int cqe;			       /* 0: 4096 */
-	size_t memory;			       /* in bytes; 0: 1 MiB */
+	uint32_t depth; /* of each queue; 0: 64 */
+	uint32_t srq;	/* depth of a shared receive queue; 0: none */
+	uint32_t qps;	/* 0: 1 */
+	int cqe;	/* 0: 4096 */
+	size_t memory;	/* in bytes; 0: 1 MiB */
+	uint8_t *at;	/* memory that the caller has made; NULL: private memory */
 	uint8_t timeout, retry_cnt, rnr_retry; /* 0: 14, 7, 7 */
 	bool channel;
 	bool fail_on_rnr; /* sets rnr_retry to 0 */
@@ -61,7 +62,7 @@ static inline bool node_open(struct node *node, const struct node_options *optio
 	node->channel = o->channel ? ibv_create_comp_channel(node->context) : NULL;
 	node->cq = ibv_create_cq(node->context, o->cqe, NULL, node->channel, 0);
 	/* a multiple of the alignment, as C11 wants it */
-	node->memory = aligned_alloc(4096, (o->memory + 4095) / 4096 * 4096);
+	node->memory = o->at ? o->at : aligned_alloc(4096, (o->memory + 4095) / 4096 * 4096);
 	if (node->memory)
 		memset(node->memory, 0, o->memory);
 	node->mr = ibv_reg_mr(node->pd, node->memory, o->memory, 15);
@@ -103,7 +104,8 @@ static inline int node_close(struct node *node)
 	bad |= node->mr && ibv_dereg_mr(node->mr) ? 16 : 0;
 	bad |= node->pd && ibv_dealloc_pd(node->pd) ? 32 : 0;
 	bad |= node->context && ibv_close_device(node->context) ? 64 : 0;
-	free(node->memory);
+	if (!node->options.at)
+		free(node->memory);
 	return bad;
 }
 
@@ -157,8 +159,8 @@ static inline int qp_to(struct ibv_qp *qp, enum ibv_qp_state state)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-static inline bool sv_cm_qp_connect(struct ibv_qp *qp, uint32_t peer,
-				    const struct node_options *options)
+static inline bool node_qp_connect(struct ibv_qp *qp, uint32_t peer,
+				   const struct node_options *options)
 {
 	return !qp_to_init(qp) && !qp_to_rtr(qp, peer) && !qp_to_rts(qp, options);
 }
@@ -172,7 +174,7 @@ static inline bool node_connect(struct node *node, uint32_t first, uint32_t coun
 		uint64_t peer;
 
 		if (!process_say(fd, node->qp[i]->qp_num) || !process_hear(fd, &peer) ||
-		    !sv_cm_qp_connect(node->qp[i], (uint32_t)peer, &node->options))
+		    !node_qp_connect(node->qp[i], (uint32_t)peer, &node->options))
 			return false;
 	}
 	return process_say(fd, 1) && process_sync(fd);

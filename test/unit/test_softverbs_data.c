@@ -139,8 +139,8 @@ static void streams_with_fences(void)
 		node.qp[i] = ibv_create_qp(node.pd, &attr);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(node.qp[i]);
 	}
-	CU_ASSERT_TRUE(sv_cm_qp_connect(node.qp[1], node.qp[2]->qp_num, &node.options));
-	CU_ASSERT_TRUE(sv_cm_qp_connect(node.qp[2], node.qp[1]->qp_num, &node.options));
+	CU_ASSERT_TRUE(node_qp_connect(node.qp[1], node.qp[2]->qp_num, &node.options));
+	CU_ASSERT_TRUE(node_qp_connect(node.qp[2], node.qp[1]->qp_num, &node.options));
 	for (uint64_t i = 0; i < 50; i++) {
 		/* the send waits for a receive */
 		CU_ASSERT_EQUAL(node_send(&node, 1, i, 0, 8, SIGNALED), 0);

@@ -116,7 +116,7 @@ static void rig_open(struct process *process, int (*run)(int fd, void *arg), str
 	CU_ASSERT_TRUE_FATAL(node_open(node, &options));
 	node->options.timeout = timeout;
 	CU_ASSERT_TRUE_FATAL(
-		sv_cm_qp_connect(node->qp[0], (uint32_t)slot << 12 | 5, &node->options));
+		node_qp_connect(node->qp[0], (uint32_t)slot << 12 | 5, &node->options));
 }
 
 static void ends_without_an_answer(struct node *node)

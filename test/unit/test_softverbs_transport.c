@@ -99,7 +99,7 @@ static void rig_open(void)
 	client.transport = &transport;
 	CU_ASSERT_EQUAL_FATAL(sv_runtime_hold(&client), 0);
 	CU_ASSERT_TRUE_FATAL(node_open(&node, &options));
-	CU_ASSERT_TRUE_FATAL(sv_cm_qp_connect(node.qp[0], FAR_QPN, &node.options));
+	CU_ASSERT_TRUE_FATAL(node_qp_connect(node.qp[0], FAR_QPN, &node.options));
 	CU_ASSERT_PTR_EQUAL_FATAL(qp_of(node.qp[0])->path, &own.path);
 }
 
