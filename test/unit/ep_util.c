@@ -42,14 +42,14 @@ void env_close(struct env *env)
 
 void env_listen(struct env *env)
 {
-	static unsigned used;
+	static atomic_uint used;
 	DAT_RETURN status;
 
 	do {
-		env->qual = 5000 + ((unsigned)getpid() * 31 + used++) % 25000;
+		env->qual = 5000 + ((unsigned)getpid() * 31 + atomic_fetch_add(&used, 1)) % 25000;
 		status = dat_psp_create(env->ia, env->qual, env->cr, DAT_PSP_CONSUMER_FLAG,
 					&env->psp);
-	} while (DAT_GET_TYPE(status) == DAT_CONN_QUAL_IN_USE && used < 25000);
+	} while (DAT_GET_TYPE(status) == DAT_CONN_QUAL_IN_USE && atomic_load(&used) < 25000);
 	CU_ASSERT_EQUAL_FATAL(status, DAT_SUCCESS);
 }
 

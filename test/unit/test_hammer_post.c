@@ -66,16 +66,21 @@ static DAT_EP_ATTR attr_of(void)
 			      .max_rdma_read_iov = 1 };
 }
 
+static bool is_ended(atomic_bool *ends)
+{
+	return ends && atomic_load(ends);
+}
+
 /* Receives, and answers each message, until the connection ends. */
-static void peer_serve(struct end *end, const struct big *big)
+static void peer_serve(struct end *end, const struct big *big, atomic_bool *ends)
 {
 	DAT_LMR_TRIPLET where = big_part(big, LONGEST);
 	DAT_DTO_COOKIE none = { .as_64 = 0 };
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	while (dat_evd_dequeue(end->conn, &event) == DAT_QUEUE_EMPTY ||
-	       event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+	while (!is_ended(ends) && (dat_evd_dequeue(end->conn, &event) == DAT_QUEUE_EMPTY ||
+				   event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)) {
 		if (dat_evd_wait(end->recv, 1000, 1, &event, &more) != DAT_SUCCESS)
 			continue;
 		dat_ep_post_recv(end->ep, 1, &where, none, DAT_COMPLETION_DEFAULT_FLAG);
@@ -85,7 +90,8 @@ static void peer_serve(struct end *end, const struct big *big)
 	}
 }
 
-static int peer_run(int fd, void *arg)
+/* In a process of its own, which lives until it is killed, or in a thread until `ends`, an atomic_bool, is set. */
+static int peer_run(int fd, void *ends)
 {
 	DAT_EP_ATTR attr = attr_of();
 	DAT_LMR_TRIPLET where;
@@ -93,7 +99,6 @@ static int peer_run(int fd, void *arg)
 	struct end end;
 	struct big big;
 
-	(void)arg;
 	env_open(&env);
 	env_listen(&env);
 	big_open(&env, &big);
@@ -101,30 +106,79 @@ static int peer_run(int fd, void *arg)
 	process_say(fd, env.qual);
 	process_say(fd, (uintptr_t)big.memory);
 	process_say(fd, big.rkey);
-	for (;;) {
+	while (!is_ended(ends)) {
 		DAT_EVENT request;
 		DAT_COUNT more;
 
-		if (dat_evd_wait(env.cr, DAT_TIMEOUT_INFINITE, 1, &request, &more) != DAT_SUCCESS)
-			return 1;
+		if (dat_evd_wait(env.cr, 100000, 1, &request, &more) != DAT_SUCCESS)
+			continue;
 		end_open(&env, &end, &attr);
 		for (unsigned i = 0; i < DEPTH; i++)
 			MUST(dat_ep_post_recv(end.ep, 1, &where, (DAT_DTO_COOKIE){ .as_64 = i },
 					      DAT_COMPLETION_DEFAULT_FLAG));
 		if (dat_cr_accept(request.event_data.cr_arrival_event_data.cr_handle, end.ep, 0,
 				  NULL) == DAT_SUCCESS)
-			peer_serve(&end, &big);
+			peer_serve(&end, &big, ends);
+		if (is_ended(ends))
+			break; /* it leaves its EP to the adapter */
 		end_close(&end);
 	}
+	OK(dat_ia_close(env.ia, DAT_CLOSE_ABRUPT_FLAG));
+	free(big.memory);
+	free(env.memory);
+	return 0;
 }
 
-/* ---- this process ---- */
+/* ---- the peers, as the test sees them ---- */
 
-static struct {
+static struct peer {
 	struct process process;
+	pthread_t thread;
+	int fd; /* the thread's end of the socket */
+	atomic_bool ends;
 	uint64_t qual, address, rkey;
 	bool dead;
 } peers[PEERS], *peer;
+
+static void *peer_thread(void *arg)
+{
+	struct peer *p = arg;
+
+	peer_run(p->fd, &p->ends);
+	return NULL;
+}
+
+/*
+ * Under the thread sanitizer a peer is a thread: a receive passes from the thread that posts it through the peer to the thread
+ * that polls, and the sanitizer does not see that order where the peer is a process.
+ */
+static bool peer_start(struct peer *p)
+{
+	int fds[2];
+
+	if (!PROCESS_TSAN)
+		return process_start(&p->process, peer_run, NULL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
+		return false;
+	p->process.fd = fds[0];
+	p->fd = fds[1];
+	return !pthread_create(&p->thread, NULL, peer_thread, p);
+}
+
+static void peer_end(struct peer *p)
+{
+	p->dead = true;
+	if (!PROCESS_TSAN) {
+		process_kill(&p->process);
+		return;
+	}
+	atomic_store(&p->ends, true);
+	CU_ASSERT_TRUE(unit_join(p->thread));
+	close(p->process.fd);
+	close(p->fd);
+}
+
+/* ---- this process ---- */
 
 static struct env env;
 static struct end end;
@@ -226,8 +280,7 @@ static bool kill_peer(unsigned *seed)
 {
 	if (kills == PEERS - 1 || storm_next(seed) % 16)
 		return false;
-	process_kill(&peer->process);
-	peer->dead = true;
+	peer_end(peer);
 	kills++;
 	return true;
 }
@@ -268,15 +321,9 @@ static void test_posts(void)
 	uint64_t until = clock_now() + 2 * storm_seconds() * NSEC_PER_SEC;
 	pthread_t threads[POSTERS];
 
-	/*
-	 * A receive passes from the thread that posts it through the peer's process to the thread that polls, and the
-	 * thread sanitizer does not see that order.
-	 */
-	if (PROCESS_TSAN)
-		return;
 	/* before this process has threads */
 	for (unsigned i = 0; i < PEERS; i++)
-		CU_ASSERT_TRUE_FATAL(process_start(&peers[i].process, peer_run, NULL));
+		CU_ASSERT_TRUE_FATAL(peer_start(&peers[i]));
 	for (unsigned i = 0; i < PEERS; i++)
 		CU_ASSERT_TRUE_FATAL(process_hear(peers[i].process.fd, &peers[i].qual) &&
 				     process_hear(peers[i].process.fd, &peers[i].address) &&
@@ -306,7 +353,7 @@ static void test_posts(void)
 	env_close(&env);
 	for (unsigned i = 0; i < PEERS; i++)
 		if (!peers[i].dead)
-			process_kill(&peers[i].process);
+			peer_end(&peers[i]);
 	printf("%lu connections, %lu posts, %lu peers killed\n", connections, atomic_load(&posted),
 	       kills);
 }
