@@ -22,7 +22,7 @@ struct end {
 	DAT_EVD_HANDLE transfers, connections, requests;
 	DAT_EP_HANDLE ep, *eps; /* connections in use, and all */
 	DAT_LMR_TRIPLET from, to;
-	DAT_RMR_TRIPLET target; /* the other side's `from` */
+	DAT_RMR_TRIPLET target; /* the other side's `to` */
 	DAT_EP_ATTR attr;
 	int fd; /* of transfers */
 };
@@ -84,6 +84,16 @@ static inline void end_rdma(struct end *end, bool read)
 					      DAT_COMPLETION_DEFAULT_FLAG);
 
 	must(status == DAT_SUCCESS, "dat_ep_post_rdma");
+}
+
+static inline uint8_t *end_first(struct end *end)
+{
+	return (uint8_t *)(uintptr_t)end->from.virtual_address;
+}
+
+static inline uint8_t *end_second(struct end *end)
+{
+	return (uint8_t *)(uintptr_t)end->to.virtual_address;
 }
 
 static inline void end_count(const DAT_EVENT *event, struct found *found)
@@ -204,10 +214,10 @@ static void end_open(struct end *end, struct told *told)
 	end->requests = evd_make(end, 8, DAT_EVD_CR_FLAG);
 	if (!strcmp(options.test, "fd"))
 		check(DAT_EVD_GET_FD(end->transfers, &end->fd), "DAT_EVD_GET_FD");
-	told->target.rmr_context = lmr_make(end, &end->from);
-	told->target.virtual_address = end->from.virtual_address;
+	lmr_make(end, &end->from);
+	told->target.rmr_context = lmr_make(end, &end->to);
+	told->target.virtual_address = end->to.virtual_address;
 	told->target.segment_length = options.size;
-	lmr_make(end, &end->to);
 	end->eps = calloc(options.count, sizeof(*end->eps));
 	must(end->eps != NULL, "calloc");
 }

@@ -258,6 +258,16 @@ static inline void end_rdma(struct end *end, bool read)
 	end->unpolled++;
 }
 
+static inline uint8_t *end_first(struct end *end)
+{
+	return end->from;
+}
+
+static inline uint8_t *end_second(struct end *end)
+{
+	return end->to;
+}
+
 #include "bench/traffic.h"
 
 static void end_open(struct end *end)
@@ -268,12 +278,12 @@ static void end_open(struct end *end)
 		end->way++;
 	must(end->way < WAYS, "no such way");
 	must(options.size && (end->way != RING || options.size <= SLOT_MAX ||
-			      strstr("write read", options.test)),
+			      strstr("write read put", options.test)),
 	     "no such size");
 	end->mine = &halves[side];
 	end->theirs = &halves[!side];
-	end->mine->memory = end->from = buffer(options.size);
-	end->to = buffer(options.size);
+	end->from = buffer(options.size);
+	end->mine->memory = end->to = buffer(options.size);
 	end->stride = (uint32_t)(sizeof(struct message) +
 				 (end->way == RING ? options.size : sizeof(void *)) + LINE - 1) /
 		      LINE * LINE;

@@ -182,10 +182,25 @@ uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* With BENCH_MEMORY=memfd another process can map it. */
+static void *pages(size_t size)
+{
+	const char *kind = getenv("BENCH_MEMORY");
+	int fd = -1, how = MAP_PRIVATE | MAP_ANONYMOUS;
+
+	if (kind && !strcmp(kind, "memfd")) {
+		how = MAP_SHARED;
+		fd = memfd_create("bench", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		must(fd >= 0 && !ftruncate(fd, (off_t)size) &&
+			     !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK),
+		     "memfd_create");
+	}
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, how, fd, 0);
+}
+
 void *buffer(size_t size)
 {
-	void *memory =
-		mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = pages(size + 4096);
 
 	must(memory != MAP_FAILED, "mmap");
 	madvise(memory, size + 4096, MADV_NOHUGEPAGE);

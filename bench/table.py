@@ -33,6 +33,8 @@ def ways(command, *names):
     return ' | '.join('%s -w %s' % (command, name) for name in names)
 
 
+SHARED = 'BENCH_MEMORY=memfd '
+
 # V: through verbs, on the drop-in libraries. D: through DAT.
 ROWS = [
     *rows('half round trip', 'ns', {'V': 'verbs lat {}', 'D': 'dat lat {}'},
@@ -52,6 +54,16 @@ ROWS = [
           {'process_vm': 'limit write {}', 'UCX': 'ucx ucp_put_bw {}'}, [64 * KIB, MIB]),
     *rows('RDMA read', 'MB/s', {'V': 'verbs read {}', 'D': 'dat read {}'},
           {'process_vm': 'limit read {}', 'UCX': 'ucx ucp_get {}'}, [64 * KIB, MIB]),
+
+    # Half a round trip of writes that the target polls in memory: in private memory, and in a memfd.
+    *rows('write, polled', 'ns', {'V': 'verbs put {}', 'D': 'dat put {}'},
+          {'process_vm': 'limit put {}', 'UCX': 'ucx ucp_put_lat {}'}, [8, 64]),
+    *rows('write into shared memory, polled', 'ns', {'V': SHARED + 'verbs put {}', 'D': SHARED + 'dat put {}'},
+          {'UCX': 'ucx ucp_put_lat {}'}, [8, 64, 4 * KIB]),
+    *rows('RDMA write into shared memory', 'MB/s', {'V': SHARED + 'verbs write {}', 'D': SHARED + 'dat write {}'},
+          {'UCX': 'ucx ucp_put_bw {}'}, [64 * KIB, MIB]),
+    *rows('RDMA read of shared memory', 'MB/s', {'V': SHARED + 'verbs read {}', 'D': SHARED + 'dat read {}'},
+          {'UCX': 'ucx ucp_get {}'}, [64 * KIB, MIB]),
 
     # Half a round trip of 8 bytes, blocking in ibv_get_cq_event or dat_evd_wait; on a descriptor: in poll(2).
     Row('wake-up', 'ns', {'V': 'verbs wake 8', 'D': 'dat wake 8'},

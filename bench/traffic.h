@@ -8,7 +8,9 @@
  *   end_use(end, i)                    selects connection i of options.count
  *   end_recv(end, count)               posts that many receives of options.size bytes
  *   end_send(end, size, signaled)      posts a send
- *   end_rdma(end, read)                posts a signaled RDMA write or read of options.size bytes
+ *   end_rdma(end, read)                posts a signaled RDMA write or read of options.size bytes: from this side's first
+ *                                      buffer into the other side's second, or the other way round
+ *   end_first(end), end_second(end)    the two buffers
  *   end_poll(end, found)               adds the completions that are there, without waiting
  *   end_wait(end, by_fd, found)        adds completions; blocks, in poll(2) or in the interface's own call, until there
  *                                      is one
@@ -20,6 +22,7 @@
  *   rate         messages one way, millions a second
  *   bw           the same, each signaled, MB/s
  *   write, read  RDMA, MB/s
+ *   put          half a round trip in ns, of RDMA writes whose last byte the target polls
  */
 #ifndef BENCH_TRAFFIC_H
 #define BENCH_TRAFFIC_H
@@ -175,6 +178,49 @@ static void traffic_rdma(struct end *end, bool read)
 	meet();
 }
 
+/* Writes `value` to the other side, and polls the completion that this frees a place for. */
+static inline void traffic_put_one(struct end *end, struct found *found, unsigned number)
+{
+	end_first(end)[options.size - 1] = (uint8_t)number;
+	end_rdma(end, false);
+	while (number - found->sends >= RDMAS)
+		end_poll(end, found);
+}
+
+static inline void traffic_put_await(struct end *end, unsigned number)
+{
+	const volatile uint8_t *last = end_second(end) + options.size - 1;
+
+	while (*last != (uint8_t)number)
+		;
+}
+
+static void traffic_put(struct end *end, unsigned n)
+{
+	struct found found = { 0 };
+	unsigned number = 0;
+
+	end_second(end)[options.size - 1] = 0;
+	meet();
+	for (unsigned batch = 0; batch <= options.batches; batch++) {
+		uint64_t begin = now_ns();
+
+		for (unsigned i = 0; i < n; i++) {
+			number++;
+			if (!side)
+				traffic_put_one(end, &found, number);
+			traffic_put_await(end, number);
+			if (side)
+				traffic_put_one(end, &found, number);
+		}
+		if (batch) /* the first one warms up */
+			figure((double)(now_ns() - begin) / n / 2);
+	}
+	while (found.sends < number)
+		end_poll(end, &found);
+	meet();
+}
+
 /*
  * A batch exceeds the posted receives, because a receiver that was interrupted reaps all
  * completions of that time at once.
@@ -203,6 +249,8 @@ static void traffic_run(struct end *end)
 		traffic_stream(end, batch_of(8192), RECVS, SIGNALED, 1e3);
 	else if (!strcmp(test, "bw"))
 		traffic_long(end);
+	else if (!strcmp(test, "put"))
+		traffic_put(end, batch_round_trips());
 	else if (!strcmp(test, "write") || !strcmp(test, "read"))
 		traffic_rdma(end, !strcmp(test, "read"));
 	else

@@ -57,6 +57,16 @@ static inline void end_rdma(struct end *end, bool read)
 		 IBV_SEND_SIGNALED);
 }
 
+static inline uint8_t *end_first(struct end *end)
+{
+	return end->from;
+}
+
+static inline uint8_t *end_second(struct end *end)
+{
+	return end->to;
+}
+
 static inline void end_poll(struct end *end, struct found *found)
 {
 	struct ibv_wc wc[POLL];
@@ -125,7 +135,7 @@ static void end_meet(struct end *end)
 {
 	struct target *targets = shared;
 
-	targets[side] = (struct target){ (uintptr_t)end->from, end->from_mr->rkey };
+	targets[side] = (struct target){ (uintptr_t)end->to, end->to_mr->rkey };
 	meet();
 	end->sge = (struct ibv_sge){ .addr = (uintptr_t)end->from, .lkey = end->from_mr->lkey };
 	end->wr = (struct ibv_send_wr){

@@ -17,7 +17,7 @@ struct end {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp; /* the connection in use */
-	/* the first buffer is also target and source of the other side's RDMA */
+	/* the second buffer is also target and source of the other side's RDMA */
 	uint8_t *from, *to;
 	struct ibv_mr *from_mr, *to_mr;
 	uint32_t recvs, sends; /* the depth of a QP */
