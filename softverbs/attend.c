@@ -4,9 +4,12 @@
  * which alone knows every room. Another transport is added here: sv_data_client.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "softverbs/attend.h"
+#include "softverbs/base/foreign.h"
 #include "softverbs/fabric/transport.h"
 #include "softverbs/rc/bounce.h"
+#include "softverbs/rc/direct.h"
 #include "softverbs/object/channel.h"
 #include "softverbs/object/srq.h"
 #include "softverbs/rc/rc.h"
@@ -203,11 +206,29 @@ static void data_peer_free(struct sv_peer *peer)
 {
 	sv_ud_ring_peer_free(peer);
 	sv_channel_forget_peer(peer);
+	sv_direct_forget(peer);
 }
 
+static void share_message(struct sv_peer *peer, const struct share_text *text, int fd)
+{
+	if (text->verb == SHARE_ASK)
+		sv_file_answer(peer, text);
+	else
+		sv_direct_message(peer, text, fd);
+	sv_foreign_close(&fd, 1);
+}
+
+/* The size tells the two kinds of messages apart. */
 static void data_message(struct sv_peer *peer, const void *payload, size_t size, int fd)
 {
-	sv_channel_message(peer, payload, size, fd);
+	struct share_text text;
+
+	if (size != sizeof(text)) {
+		sv_channel_message(peer, payload, size, fd);
+		return;
+	}
+	memcpy(&text, payload, sizeof(text));
+	share_message(peer, &text, fd);
 }
 
 const struct sv_link_client sv_data_client = {

@@ -19,16 +19,39 @@
 /* limit of threads that block in close(2); further such descriptors stay open */
 #define CLOSERS_MAX 16u
 
-bool sv_foreign_is_memfd(int fd, uint64_t size)
+/* The size of a memfd with all these seals; -1 if it is none. */
+static int64_t memfd_size(int fd, int need)
 {
-	int seals = fcntl(fd, F_GET_SEALS), need = F_SEAL_SHRINK | F_SEAL_GROW;
+	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
 	struct stat st;
 
 	/* only memory files have seals; huge pages may be unavailable at the first access */
 	return seals >= 0 && (seals & need) == need && !fstatfs(fd, &fs) &&
-	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) && st.st_size >= 0 &&
-	       (uint64_t)st.st_size == size;
+			       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st)
+		       ? st.st_size
+		       : -1;
+}
+
+bool sv_foreign_is_memfd(int fd, uint64_t size)
+{
+	int64_t found = memfd_size(fd, F_SEAL_SHRINK | F_SEAL_GROW);
+
+	return found >= 0 && (uint64_t)found == size;
+}
+
+bool sv_foreign_is_file(int fd, uint64_t size)
+{
+	int64_t found = memfd_size(fd, 0);
+
+	return found >= 0 && (uint64_t)found >= size;
+}
+
+bool sv_foreign_is_whole(int fd, uint64_t size)
+{
+	int64_t found = memfd_size(fd, F_SEAL_SHRINK);
+
+	return found >= 0 && (uint64_t)found >= size;
 }
 
 /* True if the file is in /proc. The kernel returns the block size of the file system without a call into it,

@@ -12,6 +12,12 @@
  * to its mapping raises no SIGBUS. */
 bool sv_foreign_is_memfd(int fd, uint64_t size);
 
+/* True for a memfd, or another file of a tmpfs, in ordinary pages that has at least `size` bytes now. */
+bool sv_foreign_is_file(int fd, uint64_t size);
+
+/* True for a memfd in ordinary pages that has at least `size` bytes and cannot shrink; it may grow. */
+bool sv_foreign_is_whole(int fd, uint64_t size);
+
 /* True for /proc/PID/mem of a living process, open for reading and writing. Touches no page of it. */
 bool sv_foreign_is_memory(int fd);
 

@@ -59,6 +59,12 @@ bool sv_os_touch(uintptr_t at)
 		       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
 }
 
+bool sv_os_is_mapped(uintptr_t begin, uintptr_t end)
+{
+	begin &= ~(sv_os_page_size() - 1);
+	return !syscall(SYS_msync, begin, end - begin, MS_ASYNC) || errno != ENOMEM;
+}
+
 int sv_os_open(const char *path, int flags)
 {
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);

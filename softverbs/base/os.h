@@ -16,6 +16,9 @@ uintptr_t sv_os_page_size(void);
  * madvise(2): EFAULT or ENOMEM if there is no such page. */
 int sv_os_populate(uintptr_t begin, uintptr_t end, bool write);
 
+/* True if pages are mapped from `begin` to `end`, whatever they allow. One system call, which touches none. */
+bool sv_os_is_mapped(uintptr_t begin, uintptr_t end);
+
 /* True if the byte at `at` can be written. The kernel makes an atomic access that changes nothing, so no
  * write of another thread is lost. One system call; the page is present afterwards. */
 bool sv_os_touch(uintptr_t at);

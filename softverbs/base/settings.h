@@ -9,10 +9,11 @@
 #include "softverbs/base/shared.h"
 
 enum sv_setting {
-	SV_SET_COPY,  /* enum sv_copy_wish */
-	SV_SET_EAGER, /* bytes */
-	SV_SET_LINK,  /* enum sv_link_wish */
-	SV_SET_LOG,   /* LOG_* of util/log.h */
+	SV_SET_COPY,   /* enum sv_copy_wish */
+	SV_SET_EAGER,  /* bytes */
+	SV_SET_DIRECT, /* enum sv_direct_wish */
+	SV_SET_LINK,   /* enum sv_link_wish */
+	SV_SET_LOG,    /* LOG_* of util/log.h */
 	SV_SET_DIR, /* a text: the folder in which processes of different network namespaces meet */
 	SV_SET_FABRIC,	       /* a text: how processes of other hosts are reached; "off" */
 	SV_SET_FABRIC_ADDRESS, /* a text: an address or interface of this host */
@@ -27,6 +28,12 @@ enum sv_copy_wish {
 	SV_WISH_PVM,
 	SV_WISH_MEMFD,
 	SV_WISH_BOUNCE,
+};
+
+/* Which memory of a peer this process maps, and lets its peers map, for RDMA. */
+enum sv_direct_wish {
+	SV_DIRECT_OFF,
+	SV_DIRECT_SHARED, /* memory that is shared already and cannot shrink */
 };
 
 /* How the port presents itself; messages take the same path either way. */

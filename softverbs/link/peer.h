@@ -25,11 +25,12 @@
  * Version of the shared areas and of the messages on a link; processes with different versions cannot
  * reach each other.
  */
-#define SV_LAYOUT 5
+#define SV_LAYOUT 6
 #define SV_PEERS  4096
 
 struct area_by_owner; /* shm.h: written by the owner, read by peers */
 struct area_by_peers; /* shm.h: written by peers */
+struct sv_direct;     /* rc/direct.c */
 struct sv_link_client;
 struct sv_link; /* link.c: the socket to the process */
 
@@ -65,6 +66,8 @@ struct sv_peer {
 	int doorbell;
 	/* Of its memory: SV_COPY_MEMFD; else opened when first needed (rc/peer_memory.c). Negative: none. */
 	_Atomic(int) memory;
+	/* What is mapped here of its memory (rc/direct.c); NULL before the first key that may be. */
+	_Atomic(struct sv_direct *) direct;
 	/* set once, by the engine; the mappings remain until the last reference is released */
 	atomic_bool dead;
 	atomic_int refs;

@@ -202,6 +202,7 @@ int sv_area_open(struct sv_peer *self)
 	lock_init(&area->ud_ring.lock, SV_RANK_UD_RING);
 	area->by_owner_fd = area->by_peers_fd = -1;
 	area->eager = (uint32_t)sv_setting(SV_SET_EAGER);
+	sv_files_open(&area->files);
 	self->by_owner_size = self->by_peers_size = size;
 	own = area; /* a forked child drops its parent's pointer */
 	err = area_make(area, size);
@@ -241,6 +242,7 @@ void sv_area_close(struct sv_peer *self)
 		close(area->by_owner_fd);
 	if (area->by_peers_fd >= 0)
 		close(area->by_peers_fd);
+	sv_files_close(&area->files);
 	for (int i = 0; i < HEAPS; i++)
 		sv_heap_close(&area->heap[i]);
 	sv_ids_close(&area->regions);

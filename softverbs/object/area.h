@@ -10,6 +10,7 @@
 #include "softverbs/link/client.h"
 #include "softverbs/object/shm.h"
 #include "softverbs/object/object.h"
+#include "softverbs/object/share.h"
 
 enum area_heap {
 	HEAP_BY_OWNER, /* in the area that peers only read */
@@ -92,6 +93,7 @@ struct area {
 	struct sv_mw *mw[SV_REGIONS]; /* by number */
 	uint32_t windows[SV_REGIONS]; /* by region number: memory windows bound to it */
 	struct ud_ring ud_ring;
+	struct sv_files files;
 	_Atomic(uint64_t) waiting[SV_WORDS(SV_QPS)]; /* QPs with sends that wait, a bit each */
 	/* By QP index. Odd: the executor uses memory, see sv_sq_quiesce. */
 	_Atomic(uint32_t) executing[SV_QPS];

@@ -59,6 +59,8 @@ struct sv_pd {
 
 struct sv_mr {
 	struct ibv_mr ibv; /* lkey and rkey are equal */
+	void *map;	   /* of a region of a descriptor: what the device has mapped (dmabuf.c) */
+	size_t map_size;
 };
 
 struct sv_channel {

@@ -19,10 +19,10 @@ uint32_t sv_region_reserve(void)
 
 	if (!id)
 		return 0;
-	slot->generation =
-		(slot->generation + 1) & 0xff; /* the last users of the number are gone */
+	/* the last users of the number are gone */
+	slot->generation = (slot->generation + 1) & 0xff;
 	atomic_store_explicit(&slot->received, 0, memory_order_relaxed);
-	return id << 16 | slot->generation << 8;
+	return id << 16 | (uint32_t)slot->generation << 8;
 }
 
 void sv_region_release(uint32_t key)
@@ -38,6 +38,8 @@ void sv_region_publish(uint32_t key, const struct region_entry *entry)
 	slot->access = entry->access;
 	slot->pd = entry->pd;
 	slot->qpn = entry->qpn;
+	slot->file = entry->file;
+	slot->at = entry->at;
 	slot->addr = entry->addr;
 	slot->length = entry->length;
 	slot->iova = entry->iova;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Atomic operations. The process that owns the memory executes them all, with atomic instructions
- * of the processor: its own in the post, its peers' in its polls or its engine, on request
- * (bounce.c, serve.c). So they are atomic with respect to that process's own instructions too,
- * and no initiator holds anything that another one waits for, wherever it stops or dies.
+ * Atomic operations, all of them atomic instructions of a processor. An initiator that has mapped the memory (direct.h)
+ * executes its own; otherwise the process that owns the memory does: its own in the post, its peers' in its polls or its
+ * engine, on request (bounce.c, serve.c). So they are atomic with respect to the owner's own instructions too, and no
+ * initiator holds anything that another one waits for, wherever it stops or dies.
  */
 #include "softverbs/rc/bounce.h"
+#include "softverbs/rc/direct.h"
 #include "softverbs/rc/memory.h"
 #include "softverbs/rc/rdma.h"
 #include "softverbs/rc/request.h"
@@ -46,15 +47,11 @@ static enum ibv_wc_status atomic_check(struct sv_remote_rq *remote, const struct
 	return IBV_WC_SUCCESS;
 }
 
-static int atomic_here(struct sv_remote_rq *remote, const struct ibv_send_wr *wr, bool add,
-		       const uint64_t args[2], uint64_t *old)
+static int atomic_here(struct sv_remote_rq *remote, uint64_t va, bool add, const uint64_t args[2],
+		       uint64_t *old)
 {
 	struct iovec word = { .iov_len = sizeof(*old) };
-	uint64_t va = 0;
-	int status = atomic_check(remote, wr, &va);
 
-	if (status != IBV_WC_SUCCESS)
-		return status;
 	word.iov_base = (void *)(uintptr_t)va;
 	if (!sv_memory_is_there(&word, 1, true))
 		return sv_rdma_copied(remote, COPY_THERE);
@@ -81,11 +78,25 @@ static int atomic_there(struct sv_qp *qp, const struct ibv_send_wr *wr, bool add
 /* Between epoch_enter and epoch_leave. */
 static int atomic_do(struct sv_qp *qp, const struct ibv_send_wr *wr, uint64_t *old)
 {
-	uint64_t args[2] = { wr->wr.atomic.compare_add, wr->wr.atomic.swap };
+	uint64_t args[2] = { wr->wr.atomic.compare_add, wr->wr.atomic.swap }, va = 0;
 	bool add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	struct sv_remote_rq *remote = &qp->remote_rq;
+	void *direct;
+	int status;
 
-	return qp->remote_rq.copy == SV_COPY_SELF ? atomic_here(&qp->remote_rq, wr, add, args, old)
-						  : atomic_there(qp, wr, add, args, old);
+	/* one that was requested, maybe in an earlier epoch, is not executed again */
+	if (qp->bounce.active)
+		return atomic_there(qp, wr, add, args, old);
+	status = atomic_check(remote, wr, &va);
+	if (status != IBV_WC_SUCCESS)
+		return status;
+	if (remote->copy == SV_COPY_SELF)
+		return atomic_here(remote, va, add, args, old);
+	direct = direct_at(remote, wr->wr.atomic.rkey, va, sizeof(*old), true);
+	if (!direct)
+		return atomic_there(qp, wr, add, args, old);
+	*old = sv_atomic_local((uintptr_t)direct, add, args);
+	return IBV_WC_SUCCESS;
 }
 
 int sv_atomic_execute_locked(struct sv_qp *qp, const struct ibv_send_wr *wr, uint32_t length)

@@ -63,16 +63,6 @@ bool sv_memory_copy(const struct iovec *at, uint8_t *data, bool write)
 	return moved == (ssize_t)at->iov_len;
 }
 
-static void unit_store(void *to, uint64_t value, size_t size)
-{
-	switch (size) {
-	case 8: __atomic_store_n((uint64_t *)to, value, __ATOMIC_RELEASE); break;
-	case 4: __atomic_store_n((uint32_t *)to, (uint32_t)value, __ATOMIC_RELEASE); break;
-	case 2: __atomic_store_n((uint16_t *)to, (uint16_t)value, __ATOMIC_RELEASE); break;
-	default: __atomic_store_n((uint8_t *)to, (uint8_t)value, __ATOMIC_RELEASE); break;
-	}
-}
-
 bool sv_memory_store(const struct iovec *at, uint8_t *data)
 {
 	uint64_t value = 0;
@@ -82,7 +72,7 @@ bool sv_memory_store(const struct iovec *at, uint8_t *data)
 		return sv_memory_copy(at, data, true);
 	}
 	memcpy(&value, data, at->iov_len);
-	unit_store(at->iov_base, value, at->iov_len);
+	memory_store_unit(at->iov_base, value, at->iov_len);
 	return true;
 }
 

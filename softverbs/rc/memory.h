@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 
 /*
@@ -29,6 +30,30 @@ static inline size_t memory_polled(const struct iovec *at)
 	while (unit > 1 && (unit > at->iov_len || end % unit))
 		unit /= 2;
 	return unit;
+}
+
+/* Stores such a unit, the first `size` bytes of `value`, after all that this thread stored before. */
+static inline void memory_store_unit(void *to, uint64_t value, size_t size)
+{
+	uint32_t four;
+	uint16_t two;
+	uint8_t one;
+
+	switch (size) {
+	case 8: __atomic_store_n((uint64_t *)to, value, __ATOMIC_RELEASE); break;
+	case 4:
+		memcpy(&four, &value, sizeof(four));
+		__atomic_store_n((uint32_t *)to, four, __ATOMIC_RELEASE);
+		break;
+	case 2:
+		memcpy(&two, &value, sizeof(two));
+		__atomic_store_n((uint16_t *)to, two, __ATOMIC_RELEASE);
+		break;
+	default:
+		memcpy(&one, &value, sizeof(one));
+		__atomic_store_n((uint8_t *)to, one, __ATOMIC_RELEASE);
+		break;
+	}
 }
 
 /* Writes such a unit after all that this thread wrote before. False as above. */

@@ -160,6 +160,7 @@ static bool bind_is_allowed(const struct sv_qp *qp, uint32_t lkey,
 static int mw_bind_locked(struct sv_qp *qp, struct sv_mw *mw, uint32_t key, uint32_t lkey,
 			  const struct ibv_mw_bind_info *info)
 {
+	const struct region_entry *region = &qp->regions[lkey >> 16];
 	bool type2 = mw->ibv.type == IBV_MW_TYPE_2;
 	struct region_entry entry = {
 		.type = type2 ? REGION_MW2 : REGION_MW1,
@@ -172,6 +173,8 @@ static int mw_bind_locked(struct sv_qp *qp, struct sv_mw *mw, uint32_t key, uint
 
 	if (info->length && !bind_is_allowed(qp, lkey, info, &entry.addr))
 		return IBV_WC_MW_BIND_ERR;
+	entry.file = region->file;
+	entry.at = region->at + (entry.addr - region->addr);
 	if (type2 && (mw->lkey || !info->length))
 		return IBV_WC_MW_BIND_ERR;
 	if (mw->lkey)

@@ -2,6 +2,7 @@
 /* One-sided operations: the initiator checks the target's tables and copies. */
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/copy.h"
+#include "softverbs/rc/direct.h"
 #include "softverbs/rc/rdma.h"
 #include "softverbs/rc/remote_rq.h"
 #include "softverbs/rc/request.h"
@@ -50,35 +51,7 @@ int sv_rdma_copied(struct sv_remote_rq *remote, enum copy_result result)
 	}
 }
 
-/*
- * Between epoch_enter and epoch_leave: copies the next chunk. Each chunk checks the whole rest of
- * the range, so that no chunk is copied of a request that cannot finish.
- */
-static int rdma_chunk(struct sv_qp *qp, const struct rdma *rdma, uint32_t length)
-{
-	uint32_t done = sq_moved(qp),
-		 part = length - done < COPY_PIECE ? length - done : COPY_PIECE;
-	struct sv_remote_rq *remote = &qp->remote_rq;
-	struct iovec there;
-	uint64_t va = 0;
-	int status = rdma_check(remote, rdma->wr, done, length - done, &va);
-
-	if (status != IBV_WC_SUCCESS || !part)
-		return status;
-	there.iov_base = (void *)(uintptr_t)va;
-	there.iov_len = part;
-	status = sv_rdma_copied(remote, rdma_is_read(rdma->wr)
-						? sv_copy_in(remote->peer, rdma->iov,
-							     rdma->iov_count, done, &there, 1, part)
-						: sv_copy_out_polled(remote->peer, rdma->iov,
-								     rdma->iov_count, done, there));
-	return status == IBV_WC_SUCCESS ? sq_move(qp, part, length) : status;
-}
-
-/*
- * Between epoch_enter and epoch_leave: the peer copies. An empty request is checked here, since
- * nothing is copied.
- */
+/* The peer copies. */
 static int rdma_bounce(struct sv_qp *qp, const struct rdma *rdma, uint32_t length)
 {
 	struct bounce_op op = {
@@ -89,10 +62,49 @@ static int rdma_bounce(struct sv_qp *qp, const struct rdma *rdma, uint32_t lengt
 		.iov = rdma->iov,
 		.iov_count = rdma->iov_count,
 	};
-	uint64_t va;
 
-	return length ? sv_bounce_move(qp, &op)
-		      : (int)rdma_check(&qp->remote_rq, rdma->wr, 0, 0, &va);
+	qp->sq.moved = 0; /* it copies all, also what went directly before */
+	return sv_bounce_move(qp, &op);
+}
+
+/* This process copies, by stores and loads where the memory is mapped here (`direct`), else by the kernel. */
+static enum copy_result rdma_copy(struct sv_remote_rq *remote, const struct rdma *rdma,
+				  uint32_t done, struct iovec there, void *direct)
+{
+	if (direct)
+		return rdma_is_read(rdma->wr) ? sv_direct_in(rdma->iov, rdma->iov_count, done,
+							     direct, there.iov_len)
+					      : sv_direct_out(rdma->iov, rdma->iov_count, done,
+							      direct, there.iov_len);
+	return rdma_is_read(rdma->wr)
+		       ? sv_copy_in(remote->peer, rdma->iov, rdma->iov_count, done, &there, 1,
+				    there.iov_len)
+		       : sv_copy_out_polled(remote->peer, rdma->iov, rdma->iov_count, done, there);
+}
+
+/*
+ * Between epoch_enter and epoch_leave: copies the next chunk. Each chunk checks the whole rest of
+ * the range, so that no chunk is copied of a request that cannot finish.
+ */
+static int rdma_chunk(struct sv_qp *qp, const struct rdma *rdma, uint32_t length)
+{
+	uint32_t done = sq_moved(qp),
+		 part = length - done < COPY_PIECE ? length - done : COPY_PIECE;
+	struct sv_remote_rq *remote = &qp->remote_rq;
+	struct iovec there = { .iov_len = part };
+	uint64_t va = 0;
+	void *direct;
+	int status = rdma_check(remote, rdma->wr, done, length - done, &va);
+
+	if (status != IBV_WC_SUCCESS || !part)
+		return status;
+	direct = direct_at(remote, rdma->wr->wr.rdma.rkey, va, part, !rdma_is_read(rdma->wr));
+	/* remote_rq_enter_locked has set `copy` */
+	if (unlikely(remote->copy == SV_COPY_BOUNCE) && !direct)
+		return rdma_bounce(qp, rdma, length);
+	there.iov_base = (void *)(uintptr_t)va;
+	status = sv_rdma_copied(remote, rdma_copy(remote, rdma, done, there, direct));
+	return status == IBV_WC_SUCCESS ? sq_move(qp, part, length) : status;
 }
 
 /* Leaves the epoch between chunks, so that an owner can withdraw the memory. */
@@ -102,9 +114,8 @@ static int rdma_move(struct sv_qp *qp, const struct rdma *rdma, uint32_t length)
 
 	if (unlikely(status))
 		return status;
-	/* remote_rq_enter_locked has set `copy` */
-	status = unlikely(qp->remote_rq.copy == SV_COPY_BOUNCE) ? rdma_bounce(qp, rdma, length)
-								: rdma_chunk(qp, rdma, length);
+	status = unlikely(bounce_is_active(qp)) ? rdma_bounce(qp, rdma, length)
+						: rdma_chunk(qp, rdma, length);
 	epoch_leave(&qp->remote_rq);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "softverbs/rc/arrival.h"
 #include "softverbs/rc/mw.h"
@@ -101,6 +102,7 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, 
 		errno = ENOMEM;
 		return NULL;
 	}
+	sv_file_find(&entry);
 	sv_region_publish(mr->ibv.lkey, &entry);
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
@@ -127,19 +129,6 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 				unsigned int access)
 {
 	return mr_register(pd, addr, length, iova, access);
-}
-
-struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
-				 int fd, int access)
-{
-	(void)pd;
-	(void)offset;
-	(void)length;
-	(void)iova;
-	(void)fd;
-	(void)access;
-	errno = EOPNOTSUPP;
-	return NULL;
 }
 
 /* Checks the requested change and applies it to `entry`: 0 or errno. */
@@ -206,13 +195,18 @@ static void region_leave(uint32_t lkey, uint32_t pd, const struct region_entry *
 	sv_region_forget(lkey);
 }
 
-static void rereg_move(struct sv_mr *mr, const struct region_entry *entry, struct ibv_pd *pd)
+static void rereg_move(struct sv_mr *mr, struct region_entry *entry, struct ibv_pd *pd)
 {
+	const struct region_entry former = sv_area_own()->by_owner->region[mr->ibv.lkey >> 16];
+
+	sv_file_find(entry);
 	region_leave(mr->ibv.lkey, mr->ibv.pd->handle, entry);
 	sv_region_publish(mr->ibv.lkey, entry);
+	sv_file_release(&former);
 	if (is_received(mr->ibv.lkey))
 		receives_recheck(&(struct wq_change){ .lkey = mr->ibv.lkey });
-	mr->ibv.addr = (void *)(uintptr_t)entry->addr;
+	if (!mr->map)
+		mr->ibv.addr = (void *)(uintptr_t)entry->addr;
 	mr->ibv.length = entry->length;
 	if (!pd)
 		return;
@@ -237,6 +231,10 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
 	    (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!addr || !length))) {
 		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && mr->map) {
+		errno = EOPNOTSUPP;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	entry = sv_area_own()->by_owner->region[ibv->lkey >> 16];
@@ -264,7 +262,10 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	if (!sv_mw_region_close(ibv->lkey))
 		return EBUSY;
 	region_leave(ibv->lkey, ibv->pd->handle, NULL);
+	sv_file_release(&sv_area_own()->by_owner->region[ibv->lkey >> 16]);
 	sv_region_release(ibv->lkey);
+	if (mr->map)
+		munmap(mr->map, mr->map_size);
 	/* release: see ibv_dealloc_pd */
 	atomic_fetch_sub_explicit(&pd_of(ibv->pd)->users, 1, memory_order_release);
 	free(mr);

@@ -4,12 +4,14 @@
  * write and then reads all of it; the initiator polls the word of its credits. Neither polls its CQ
  * before its queue is full.
  */
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <infiniband/verbs.h>
-#include "softverbs/rc/remote_rq.h"
+#include "softverbs/rc/direct.h"
 #include "test/unit/node.h"
 #include "test/unit/storm.h"
 
@@ -30,6 +32,7 @@ struct put_loop {
 	uint32_t writes; /* the least number of writes */
 	bool yields;	 /* the spinning ends leave a core to the engine now and then */
 	bool rough;	 /* both ends share a processor, and are stopped and continued */
+	bool direct;	 /* into memory that the other end can map */
 };
 
 /* ---- write number n, as both ends compute it ---- */
@@ -142,15 +145,28 @@ static bool put(struct putter *p, uint32_t from, uint32_t to, uint32_t length)
 	return !err;
 }
 
-static bool putter_open(struct putter *p, int fd)
+static uint8_t *memfd_memory(size_t size)
 {
-	const struct node_options options = { .memory = CREDIT + 64 };
+	int fd = memfd_create("put", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *at;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return NULL;
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static bool putter_open(struct putter *p, int fd, bool direct)
+{
+	struct node_options options = { .memory = CREDIT + 64 };
 	uint64_t key;
 
 	memset(p, 0, sizeof(*p));
-	if (!node_open(&p->node, &options) || !node_connect(&p->node, 0, 1, fd) ||
-	    !process_say(fd, (uintptr_t)p->node.memory) || !process_hear(fd, &p->address) ||
-	    !process_say(fd, p->node.mr->rkey) || !process_hear(fd, &key))
+	options.at = direct ? memfd_memory(options.memory) : NULL;
+	if (direct != !!options.at || !node_open(&p->node, &options) ||
+	    !node_connect(&p->node, 0, 1, fd) || !process_say(fd, (uintptr_t)p->node.memory) ||
+	    !process_hear(fd, &p->address) || !process_say(fd, p->node.mr->rkey) ||
+	    !process_hear(fd, &key))
 		return false;
 	p->key = (uint32_t)key;
 	return true;
@@ -176,7 +192,7 @@ static int run_target(int fd, void *arg)
 	uint32_t n;
 
 	setenv("SOFTVERBS_COPY", loop->copy, 1);
-	if (!putter_open(&p, fd))
+	if (!putter_open(&p, fd, loop->direct))
 		return 1;
 	for (n = 0; n < SLOTS; n++) {
 		struct write w = write_of(loop->seed, n);
@@ -247,7 +263,7 @@ static int run_initiator(int fd, void *arg)
 	setenv("SOFTVERBS_COPY", loop->copy, 1);
 	if (loop->rough)
 		share_a_processor();
-	if (!process_start(&target, run_target, arg) || !putter_open(&p, target.fd) ||
+	if (!process_start(&target, run_target, arg) || !putter_open(&p, target.fd, loop->direct) ||
 	    !process_sync(target.fd))
 		return 1;
 	for (n = 0; n < loop->writes || (n < LONG_PUTS && clock_now() < end); n++) {
@@ -272,7 +288,7 @@ static int run_initiator(int fd, void *arg)
 	}
 	if (!wait_for_credit(loop, &p, n + SLOTS - 1))
 		return 4;
-	if (qp_of(p.node.qp[0])->remote_rq.copy != loop->done)
+	if (qp_of(p.node.qp[0])->remote_rq.copy != loop->done || sv_direct_count() != loop->direct)
 		return 5;
 	process_say(fd, 0);
 	process_kill(&target);
@@ -281,7 +297,8 @@ static int run_initiator(int fd, void *arg)
 
 /* ---- the test ---- */
 
-static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes, bool rough)
+static void put_loop_in(const char *copy, enum sv_copy done_by, uint32_t writes, bool rough,
+			bool direct)
 {
 	struct put_loop loop = {
 		.copy = copy,
@@ -291,6 +308,7 @@ static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes, bo
 		.writes = storm_number("WRITES", writes),
 		.yields = rough || done_by == SV_COPY_BOUNCE,
 		.rough = rough,
+		.direct = direct,
 	};
 	struct process initiator;
 	uint64_t done = 1, last = 0;
@@ -309,7 +327,13 @@ static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes, bo
 	}
 	CU_ASSERT_EQUAL(done, 0);
 	CU_ASSERT_EQUAL(process_end(&initiator), 0);
-	printf("%s%s: %llu writes\n", copy, rough ? ", roughly" : "", (unsigned long long)last);
+	printf("%s%s%s: %llu writes\n", copy, direct ? ", direct" : "", rough ? ", roughly" : "",
+	       (unsigned long long)last);
+}
+
+static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes, bool rough)
+{
+	put_loop_in(copy, done_by, writes, rough, false);
 }
 
 static void by_the_initiator(void)
@@ -327,8 +351,15 @@ static void by_the_target(void)
 	put_loop("bounce", SV_COPY_BOUNCE, 4000, false);
 }
 
+static void by_stores(void)
+{
+	put_loop_in("pvm", SV_COPY_PVM, 50000, false, true);
+	put_loop_in("bounce", SV_COPY_BOUNCE, 20000, false, true);
+}
+
 static void under_rough_conditions(void)
 {
+	put_loop_in("pvm", SV_COPY_PVM, 4000, true, true);
 	put_loop("pvm", SV_COPY_PVM, 4000, true);
 	put_loop("memfd", SV_COPY_MEMFD, 4000, true);
 	put_loop("bounce", SV_COPY_BOUNCE, 1000, true);
@@ -338,6 +369,7 @@ static const struct unit_test tests[] = {
 	{ "writes that are polled in memory: process_vm_writev", by_the_initiator },
 	{ "writes that are polled in memory: a descriptor of the memory", through_a_descriptor },
 	{ "writes that are polled in memory: copied by the target's engine", by_the_target },
+	{ "writes that are polled in memory: by stores", by_stores },
 	{ "writes that are polled in memory: on one processor, by processes that are stopped",
 	  under_rough_conditions },
 };

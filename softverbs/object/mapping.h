@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* What the kernel says of this process's mappings. */
+#ifndef SV_OBJECT_MAPPING_H
+#define SV_OBJECT_MAPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A range inside one file of the kernel's own: a segment of shmget(2), a memfd, or shared anonymous memory. */
+struct mapping {
+	dev_t dev;
+	ino_t ino;	 /* of a segment its shmid */
+	uint64_t offset; /* of the range in the file */
+	bool is_segment;
+};
+
+/*
+ * False if the first page of a range, which is present, is private. One system call, however many mappings there are;
+ * `pages` is a descriptor of /proc/self/pagemap, and without it (negative) the answer is true.
+ */
+bool sv_mapping_may_be_shared(int pages, uint64_t addr);
+
+/* Fills `at` for a range that lies in one such file without a gap. False if it does not. */
+bool sv_mapping_find(uint64_t addr, uint64_t length, struct mapping *at);
+
+/* A descriptor of the program for that file; -1 if it has none. The program may close it at any time. */
+int sv_mapping_descriptor(const struct mapping *at);
+/* Whether `fd` is a descriptor of that file. */
+bool sv_mapping_is_of(const struct mapping *at, int fd);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * The files of peers that are mapped here, by key. The engine maps and unmaps; executors find a mapping between two marks,
+ * for which it waits (sv_sq_quiesce) before it unmaps.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "softverbs/base/log_from.h"
+#include "softverbs/object/area.h"
+#include "softverbs/rc/direct.h"
+#include "softverbs/rc/direct_map.h"
+#include "softverbs/rc/rc.h"
+#include "util/log.h"
+
+#define USES 4u /* of a key before its file is asked for */
+#define CHUNK \
+	(1ull \
+	 << 20) /* mappings begin and end at a multiple of this, so that windows of a region share one */
+#define MAPPINGS 1024u /* limit in a process */
+
+/* By the index of a key. */
+struct direct_key {
+	_Atomic(struct direct_map *) map;
+	/* file:32 | range_mark:32 that was asked for last: once, whatever the answer */
+	_Atomic(uint64_t) asked;
+	_Atomic(uint32_t) uses;
+	uint32_t unused;
+};
+
+struct sv_direct {
+	TAILQ_HEAD(, direct_map) maps;	   /* engine only */
+	_Atomic(uint32_t) end;		   /* above the last index that was asked for */
+	struct direct_key key[SV_REGIONS]; /* most pages of it are never touched */
+};
+
+static atomic_uint mappings;
+
+/* ---- the executor ---- */
+
+static struct sv_direct *direct_of(struct sv_peer *peer)
+{
+	struct sv_direct *direct = atomic_load_explicit(&peer->direct, memory_order_acquire),
+			 *none = NULL;
+
+	if (direct)
+		return direct;
+	direct = mmap(NULL, sizeof(*direct), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (direct == MAP_FAILED)
+		return NULL;
+	TAILQ_INIT(&direct->maps);
+	if (atomic_compare_exchange_strong(&peer->direct, &none, direct))
+		return direct;
+	munmap(direct, sizeof(*direct)); /* another thread was first */
+	return none;
+}
+
+static void end_raise(struct sv_direct *direct, uint32_t index)
+{
+	uint32_t end = atomic_load_explicit(&direct->end, memory_order_relaxed);
+
+	while (end <= index && !atomic_compare_exchange_weak(&direct->end, &end, index + 1))
+		;
+}
+
+static uint32_t range_mark(const struct share_text *text)
+{
+	return (uint32_t)(text->begin / CHUNK * 31 + text->end / CHUNK);
+}
+
+/* Counts a use of a key without a mapping; asks for its file after a few. */
+static void use_count(struct sv_peer *peer, struct sv_direct *direct,
+		      const struct share_text *wanted)
+{
+	struct direct_key *k = &direct->key[wanted->key >> 16];
+	uint64_t ask = (uint64_t)wanted->file << 32 | range_mark(wanted);
+
+	if (atomic_load_explicit(&k->asked, memory_order_relaxed) == ask ||
+	    atomic_fetch_add_explicit(&k->uses, 1, memory_order_relaxed) + 1 < USES)
+		return;
+	atomic_store_explicit(&k->uses, 0, memory_order_relaxed);
+	atomic_store_explicit(&k->asked, ask, memory_order_relaxed);
+	end_raise(direct, wanted->key >> 16);
+	sv_peer_send(peer, SV_MSG_DATA, wanted, sizeof(*wanted), -1);
+}
+
+/* What the region's entry says is the peer's word: the address returned lies in the mapping whatever it is. */
+void *sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uint32_t key,
+		     uint64_t va, uint64_t length, bool writes)
+{
+	struct sv_direct *direct = direct_of(peer);
+	const struct direct_map *map;
+	uint64_t first = region->at, at = first + (va - region->addr), end = at + length;
+	uint32_t file = region->file;
+
+	if (!direct || sv_area_own()->files.off || end < at)
+		return NULL;
+	/* acquire: pairs with key_set */
+	map = atomic_load_explicit(&direct->key[key >> 16].map, memory_order_acquire);
+	if (map && map->file == file && at >= map->begin && end <= map->end &&
+	    (map->writable || !writes))
+		return map->base + (at - map->begin);
+	use_count(peer, direct,
+		  &(struct share_text){
+			  .verb = SHARE_ASK,
+			  .file = file,
+			  .key = key,
+			  .begin = first & ~(CHUNK - 1),
+			  .end = (first + region->length + CHUNK - 1) & ~(CHUNK - 1),
+			  .writes = region->access &
+				    (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC),
+		  });
+	return NULL;
+}
+
+/* ---- the engine ---- */
+
+static void key_set(struct sv_direct *direct, uint32_t key, struct direct_map *map)
+{
+	/* release: the mapping is complete; pairs with sv_direct_find */
+	atomic_store_explicit(&direct->key[key >> 16].map, map, memory_order_release);
+}
+
+static struct direct_map *map_known(struct sv_direct *direct, const struct share_text *text)
+{
+	struct direct_map *map;
+
+	TAILQ_FOREACH(map, &direct->maps, entry)
+		if (map->file == text->file && map->begin <= text->begin &&
+		    (map->end >= text->end || map->is_whole) && (map->writable || !text->writes))
+			break;
+	return map;
+}
+
+static struct direct_map *map_new(struct sv_peer *peer, struct sv_direct *direct,
+				  const struct share_text *text, int fd)
+{
+	struct direct_map *map;
+
+	if (atomic_fetch_add(&mappings, 1) >= MAPPINGS) {
+		atomic_fetch_sub(&mappings, 1);
+		return NULL;
+	}
+	map = sv_direct_map(text, fd);
+	if (!map) {
+		atomic_fetch_sub(&mappings, 1);
+		sv_log_from(sv_source_process(peer->pid), LOG_NOTE,
+			    "softverbs: process %d: memory of key 0x%x cannot be mapped: %s",
+			    (int)peer->pid, text->key, strerror(errno));
+		return NULL;
+	}
+	log_at(LOG_NOTE, "softverbs: process %d: key 0x%x: %llu bytes are mapped", (int)peer->pid,
+	       text->key, (unsigned long long)(map->end - map->begin));
+	TAILQ_INSERT_TAIL(&direct->maps, map, entry);
+	return map;
+}
+
+static void map_drop(struct sv_direct *direct, struct direct_map *map)
+{
+	TAILQ_REMOVE(&direct->maps, map, entry);
+	sv_direct_unmap(map);
+	atomic_fetch_sub(&mappings, 1);
+}
+
+static void keys_clear(struct sv_direct *direct, uint32_t file)
+{
+	uint32_t end = atomic_load(&direct->end);
+
+	for (uint32_t i = 0; i < end; i++) {
+		const struct direct_map *map =
+			atomic_load_explicit(&direct->key[i].map, memory_order_relaxed);
+
+		if (map && map->file == file)
+			key_set(direct, i << 16, NULL);
+	}
+}
+
+static void file_gone(struct sv_direct *direct, uint32_t file)
+{
+	struct direct_map *map, *next;
+
+	keys_clear(direct, file);
+	sv_sq_quiesce();
+	for (map = TAILQ_FIRST(&direct->maps); map; map = next) {
+		next = TAILQ_NEXT(map, entry);
+		if (map->file == file)
+			map_drop(direct, map);
+	}
+}
+
+unsigned sv_direct_count(void)
+{
+	return atomic_load(&mappings);
+}
+
+void sv_direct_message(struct sv_peer *peer, const struct share_text *text, int fd)
+{
+	struct sv_direct *direct = atomic_load_explicit(&peer->direct, memory_order_acquire);
+	struct direct_map *map;
+
+	if (!direct)
+		return; /* nothing was asked for */
+	if (text->verb == SHARE_GONE) {
+		file_gone(direct, text->file);
+	} else if (text->verb == SHARE_HERE) {
+		map = map_known(direct, text);
+		if (!map)
+			map = map_new(peer, direct, text, fd);
+		if (map)
+			key_set(direct, text->key, map);
+	}
+}
+
+void sv_direct_forget(struct sv_peer *peer)
+{
+	struct sv_direct *direct = atomic_load_explicit(&peer->direct, memory_order_relaxed);
+	struct direct_map *map;
+
+	if (!direct)
+		return;
+	while ((map = TAILQ_FIRST(&direct->maps)))
+		map_drop(direct, map);
+	munmap(direct, sizeof(*direct));
+	atomic_store_explicit(&peer->direct, NULL, memory_order_relaxed);
+}

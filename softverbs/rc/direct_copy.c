@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Copies to and from memory of a peer that is mapped here. */
+#include "softverbs/base/os.h"
+#include "softverbs/rc/direct.h"
+#include "softverbs/rc/memory.h"
+
+#define TOUCHED \
+	4096u /* bytes; a list up to this long is touched like that of a send, without asking the kernel */
+
+static bool list_is_mapped(const struct iovec *here, unsigned count, size_t length)
+{
+	if (length <= TOUCHED)
+		return true;
+	for (unsigned i = 0; i < count; i++) {
+		uintptr_t begin = (uintptr_t)here[i].iov_base;
+
+		if (here[i].iov_len && !sv_os_is_mapped(begin, begin + here[i].iov_len))
+			return false;
+	}
+	return true;
+}
+
+/* Copies [skip, skip + length) of the list; `out`: from the list to `there`. */
+static void list_copy(const struct iovec *here, unsigned count, uint64_t skip, uint8_t *there,
+		      size_t length, bool out)
+{
+	for (unsigned i = 0; i < count && length; i++) {
+		uint8_t *at = here[i].iov_base;
+		size_t part;
+
+		if (skip >= here[i].iov_len) {
+			skip -= here[i].iov_len;
+			continue;
+		}
+		part = here[i].iov_len - skip < length ? here[i].iov_len - skip : length;
+		copy_small(out ? there : at + skip, out ? at + skip : there, part);
+		there += part;
+		length -= part;
+		skip = 0;
+	}
+}
+
+enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_t skip, void *there,
+			       size_t length)
+{
+	struct iovec range = { there, length };
+	size_t last = memory_polled(&range), body = length - last;
+	uint64_t value = 0;
+
+	if (!list_is_mapped(here, count, length))
+		return COPY_HERE;
+	list_copy(here, count, skip + body, (uint8_t *)&value, last, true);
+	list_copy(here, count, skip, there, body, true);
+	memory_store_unit((uint8_t *)there + body, value, last);
+	return COPY_DONE;
+}
+
+/* Aligned words are read at once: another thread or process may store them meanwhile. */
+enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t skip,
+			      const void *there, size_t length)
+{
+	uint64_t value;
+
+	if (!list_is_mapped(here, count, length))
+		return COPY_HERE;
+	if (length == sizeof(value) && !((uintptr_t)there % sizeof(value))) {
+		value = __atomic_load_n((const uint64_t *)there, __ATOMIC_ACQUIRE);
+		there = &value;
+	}
+	list_copy(here, count, skip, (uint8_t *)(uintptr_t)there, length, false);
+	/* acquire: later accesses of this thread come after these loads */
+	atomic_thread_fence(memory_order_acquire);
+	return COPY_DONE;
+}

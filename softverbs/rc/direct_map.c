@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* Maps a file that a peer offers. The peer is not trusted: the kernel is asked what the file is. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "softverbs/base/foreign.h"
+#include "softverbs/base/os.h"
+#include "softverbs/object/mapping.h"
+#include "softverbs/rc/direct_map.h"
+
+#define END_MAX (1ull << 46) /* bytes */
+
+static uint64_t page_round(uint64_t size)
+{
+	return (size + sv_os_page_size() - 1) & ~(uint64_t)(sv_os_page_size() - 1);
+}
+
+/* A child has no use for the pages, and a core file would hold a peer's memory. */
+static void advise(const struct direct_map *map)
+{
+	madvise(map->base, map->end - map->begin, MADV_DONTFORK);
+	madvise(map->base, map->end - map->begin, MADV_DONTDUMP);
+}
+
+/* ---- segments ---- */
+
+static bool is_same_namespace(const uint64_t ipc[2])
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/ipc", &st) && st.st_dev == ipc[0] && st.st_ino == ipc[1];
+}
+
+/* Where all memory is locked, an attached segment would become present as a whole. */
+static bool memory_is_locked(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	unsigned long locked = 1;
+	char line[256];
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmLck: %lu", &locked) == 1)
+			break;
+	if (status)
+		fclose(status);
+	return locked;
+}
+
+/* The segment is one of this user, so that a peer cannot name one that only this process may use. */
+static int segment_attach(struct direct_map *map, const struct share_text *text)
+{
+	struct shmid_ds segment;
+	int id = (int)text->shmid;
+	struct mapping found;
+	void *base;
+
+	if (!is_same_namespace(text->ipc) || memory_is_locked())
+		return EXDEV;
+	if (shmctl(id, IPC_STAT, &segment))
+		return errno;
+	if (segment.shm_perm.uid != geteuid() || segment.shm_segsz > END_MAX)
+		return EACCES;
+	base = shmat(id, NULL, map->writable ? 0 : SHM_RDONLY);
+	if (base == (void *)-1)
+		return errno;
+	/* huge pages may be unavailable at the first access */
+	if (!sv_mapping_find((uintptr_t)base, segment.shm_segsz, &found) || !found.is_segment) {
+		shmdt(base);
+		return EPROTO;
+	}
+	map->base = base;
+	map->begin = 0;
+	map->end = page_round(segment.shm_segsz);
+	map->is_segment = map->is_whole = true;
+	return 0;
+}
+
+/* ---- memfds ---- */
+
+/* The part of the file that is asked for; false if there is none. */
+static bool range_set(struct direct_map *map, const struct share_text *text, int fd)
+{
+	struct stat st;
+
+	if (text->begin % sv_os_page_size() || text->begin >= text->end || text->end > END_MAX ||
+	    fstat(fd, &st) || (uint64_t)st.st_size <= text->begin)
+		return false;
+	map->begin = text->begin;
+	map->end = page_round((uint64_t)st.st_size);
+	map->is_whole = map->end <= text->end;
+	if (!map->is_whole)
+		map->end = page_round(text->end);
+	return true;
+}
+
+/* Without access at first, so that a process that locks its memory does not fill the file's holes. */
+static int memfd_attach(struct direct_map *map, const struct share_text *text, int fd)
+{
+	uint64_t size;
+	void *base;
+
+	if (!sv_foreign_is_whole(fd, 1) || !range_set(map, text, fd))
+		return EPROTO;
+	size = map->end - map->begin;
+	base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)map->begin);
+	if (base == MAP_FAILED)
+		return errno;
+	munlock(base, size);
+	map->writable = map->writable && !mprotect(base, size, PROT_READ | PROT_WRITE);
+	if (!map->writable && mprotect(base, size, PROT_READ)) {
+		int error = errno;
+
+		munmap(base, size);
+		return error;
+	}
+	map->base = base;
+	return 0;
+}
+
+/* ---- either ---- */
+
+struct direct_map *sv_direct_map(const struct share_text *text, int fd)
+{
+	struct direct_map *map = calloc(1, sizeof(*map));
+	int error;
+
+	if (!map)
+		return NULL;
+	map->file = text->file;
+	map->writable = text->writes;
+	error = text->kind == SHARE_SYSV    ? segment_attach(map, text)
+		: text->kind == SHARE_MEMFD ? memfd_attach(map, text, fd)
+					    : EPROTO;
+	if (error) {
+		free(map);
+		errno = error;
+		return NULL;
+	}
+	advise(map);
+	return map;
+}
+
+void sv_direct_unmap(struct direct_map *map)
+{
+	if (map->is_segment)
+		shmdt(map->base);
+	else
+		munmap(map->base, map->end - map->begin);
+	free(map);
+}

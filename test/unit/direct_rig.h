@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * One-sided operations on memory that two processes share: this process, the initiator, has made the memory, and sees in it
+ * what it does through the device; the target, a child, registers the memory at its own address on request.
+ */
+#ifndef DIRECT_RIG_H
+#define DIRECT_RIG_H
+
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include "softverbs/object/share.h"
+#include "softverbs/rc/direct.h"
+#include "test/unit/node.h"
+
+#define RIG_SIZE (4u << 20)
+#define RIG_SET	 (2u << 20)
+#define RIG_BYTE 0xdd
+
+enum rig_order {
+	RIG_REGISTER = 1, /* offset:32 | length:32, then the access; answers with address and key */
+	RIG_DEREGISTER,	  /* answers with the result */
+	RIG_WITHDRAW, /* the same, and sets the first RIG_SET bytes of the memory to RIG_BYTE before it answers */
+	RIG_END,
+};
+
+struct rig {
+	uint8_t *memory; /* as this process sees it */
+	int fd;		 /* of a memfd, else -1 */
+	int id;		 /* of a segment, else -1 */
+	struct node node;
+	struct process target;
+	uint64_t address; /* in the target, of the registered range */
+	uint32_t key;
+	const char *direct; /* the target's SOFTVERBS_DIRECT */
+};
+
+static inline bool rig_segment(struct rig *rig)
+{
+	rig->id = shmget(IPC_PRIVATE, RIG_SIZE, 0600);
+	rig->memory = rig->id < 0 ? NULL : shmat(rig->id, NULL, 0);
+	/* it lives as long as a process has it attached */
+	return rig->memory != (void *)-1 && rig->memory && !shmctl(rig->id, IPC_RMID, NULL);
+}
+
+static inline bool rig_memfd_sealed(struct rig *rig, int seals)
+{
+	rig->fd = memfd_create("rig", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (rig->fd < 0 || ftruncate(rig->fd, RIG_SIZE) ||
+	    (seals && fcntl(rig->fd, F_ADD_SEALS, seals)))
+		return false;
+	rig->memory = mmap(NULL, RIG_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, rig->fd, 0);
+	return rig->memory != MAP_FAILED;
+}
+
+static inline bool rig_memfd(struct rig *rig)
+{
+	return rig_memfd_sealed(rig, F_SEAL_SHRINK);
+}
+
+static inline bool rig_private(struct rig *rig)
+{
+	rig->memory =
+		mmap(NULL, RIG_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return rig->memory != MAP_FAILED;
+}
+
+/* ---- the target ---- */
+
+static inline struct ibv_mr *target_register(struct rig *rig, int fd)
+{
+	uint64_t range, access;
+	struct ibv_mr *mr;
+
+	if (!process_hear(fd, &range) || !process_hear(fd, &access))
+		return NULL;
+	mr = ibv_reg_mr(rig->node.pd, rig->memory + (range >> 32), (uint32_t)range, (int)access);
+	process_say(fd, mr ? (uintptr_t)mr->addr : 0);
+	process_say(fd, mr ? mr->rkey : 0);
+	return mr;
+}
+
+static inline int rig_target(int fd, void *arg)
+{
+	const struct node_options options = { .memory = 4096 };
+	struct rig *rig = arg;
+	struct ibv_mr *mr = NULL;
+	uint64_t order;
+
+	if (rig->direct)
+		setenv("SOFTVERBS_DIRECT", rig->direct, 1);
+	if (!node_open(&rig->node, &options) || !node_connect(&rig->node, 0, 1, fd))
+		return 1;
+	while (process_hear(fd, &order) && order != RIG_END) {
+		int result = 0;
+
+		if (order == RIG_REGISTER) {
+			mr = target_register(rig, fd);
+			continue;
+		}
+		result = ibv_dereg_mr(mr);
+		if (order == RIG_WITHDRAW)
+			memset(rig->memory, RIG_BYTE, RIG_SET);
+		process_say(fd, (uint64_t)result);
+	}
+	return order == RIG_END ? 0 : 2;
+}
+
+/* ---- the initiator ---- */
+
+static inline bool rig_register(struct rig *rig, uint32_t offset, uint32_t length, unsigned access)
+{
+	uint64_t key = 0;
+
+	process_say(rig->target.fd, RIG_REGISTER);
+	process_say(rig->target.fd, (uint64_t)offset << 32 | length);
+	process_say(rig->target.fd, access);
+	if (!process_hear(rig->target.fd, &rig->address) || !process_hear(rig->target.fd, &key))
+		return false;
+	rig->key = (uint32_t)key;
+	return key;
+}
+
+static inline int rig_deregister(struct rig *rig)
+{
+	uint64_t result = 1;
+
+	process_say(rig->target.fd, RIG_DEREGISTER);
+	return process_hear(rig->target.fd, &result) ? (int)result : -1;
+}
+
+/* `make` has filled in the memory. */
+static inline bool rig_open(struct rig *rig)
+{
+	const struct node_options options = { .memory = RIG_SIZE };
+
+	return process_start(&rig->target, rig_target, rig) && node_open(&rig->node, &options) &&
+	       node_connect(&rig->node, 0, 1, rig->target.fd);
+}
+
+static inline void rig_close(struct rig *rig)
+{
+	process_say(rig->target.fd, RIG_END);
+	CU_ASSERT_EQUAL(process_end(&rig->target), 0);
+	CU_ASSERT_EQUAL(node_close(&rig->node), 0);
+	if (rig->id >= 0)
+		shmdt(rig->memory);
+	else
+		munmap(rig->memory, RIG_SIZE);
+	if (rig->fd >= 0)
+		close(rig->fd);
+}
+
+/* What the target's key says of the memory: 0 if it is not shared. */
+static inline uint32_t rig_file(const struct rig *rig)
+{
+	return qp_of(rig->node.qp[0])->remote_rq.peer->by_owner->region[rig->key >> 16].file;
+}
+
+static inline enum ibv_wc_status rig_do(struct rig *rig, enum ibv_wr_opcode opcode,
+					struct ibv_sge *sge, int count, uint32_t offset)
+{
+	struct ibv_send_wr wr = {
+		.sg_list = sge, .num_sge = count, .opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { rig->address + offset, rig->key },
+	}, *bad;
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+
+	if (ibv_post_send(rig->node.qp[0], &wr, &bad) || !node_poll(&rig->node, &wc))
+		return IBV_WC_GENERAL_ERR;
+	return wc.status;
+}
+
+static inline enum ibv_wc_status rig_move(struct rig *rig, enum ibv_wr_opcode opcode, uint32_t from,
+					  uint32_t to, uint32_t length)
+{
+	struct ibv_sge sge = node_sge(&rig->node, from, length);
+
+	return rig_do(rig, opcode, &sge, 1, to);
+}
+
+static inline enum ibv_wc_status rig_add(struct rig *rig, uint32_t offset, uint64_t value,
+					 uint64_t *old)
+{
+	struct ibv_sge sge = node_sge(&rig->node, 0, 8);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.atomic = { .remote_addr = rig->address + offset,
+			       .compare_add = value,
+			       .rkey = rig->key },
+	}, *bad;
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+
+	if (ibv_post_send(rig->node.qp[0], &wr, &bad) || !node_poll(&rig->node, &wc))
+		return IBV_WC_GENERAL_ERR;
+	memcpy(old, rig->node.memory, sizeof(*old));
+	return wc.status;
+}
+
+static inline bool rig_is_mapped(void *arg)
+{
+	struct rig *rig = arg;
+
+	return sv_direct_count() || rig_move(rig, IBV_WR_RDMA_READ, 0, 0, 1) || sv_direct_count();
+}
+
+/* Uses the key until its file is mapped. */
+static inline bool rig_map(struct rig *rig)
+{
+	return unit_wait_for(rig_is_mapped, rig, UNIT_PATIENCE) && sv_direct_count();
+}
+
+static inline bool rig_is_unmapped(void *arg)
+{
+	(void)arg;
+	return !sv_direct_count();
+}
+
+#endif

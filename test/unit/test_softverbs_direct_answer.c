@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* What a peer says of its memory, and what the kernel says: answers that are not true map nothing. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include "softverbs/rc/direct_map.h"
+#include "test/unit/memory_kind.h"
+#include "test/unit/node.h"
+
+static bool is_refused(struct share_text *text, int fd)
+{
+	struct direct_map *map = sv_direct_map(text, fd);
+
+	if (map)
+		sv_direct_unmap(map);
+	return !map;
+}
+
+static struct share_text answer(enum share_kind kind)
+{
+	struct share_text text = {
+		.verb = SHARE_HERE, .file = 0x101, .kind = kind, .end = PART, .writes = 1
+	};
+	struct stat st;
+
+	if (!stat("/proc/self/ns/ipc", &st)) {
+		text.ipc[0] = st.st_dev;
+		text.ipc[1] = st.st_ino;
+	}
+	return text;
+}
+
+static void false_memfds(void)
+{
+	struct memory good = sealed(), shrinks = unsealed(), plain = file_of_a_folder();
+	struct share_text text = answer(SHARE_MEMFD);
+	struct direct_map *map;
+	char path[32];
+	int fd;
+
+	CU_ASSERT_FALSE(is_refused(&text, good.fd));
+	CU_ASSERT_TRUE(is_refused(&text, shrinks.fd));
+	CU_ASSERT_TRUE(is_refused(&text, plain.fd));
+	CU_ASSERT_TRUE(is_refused(&text, -1));
+	CU_ASSERT_TRUE(is_refused(&text, 0));
+	text.begin = 100;
+	CU_ASSERT_TRUE(is_refused(&text, good.fd));
+	text.begin = 4 * PART; /* the file ends there */
+	text.end = 5 * PART;
+	CU_ASSERT_TRUE(is_refused(&text, good.fd));
+	text.begin = 2 * PART;
+	text.end = PART;
+	CU_ASSERT_TRUE(is_refused(&text, good.fd));
+	text.end = UINT64_MAX;
+	CU_ASSERT_TRUE(is_refused(&text, good.fd));
+	/* no further than the file */
+	text.end = 1ull << 40;
+	map = sv_direct_map(&text, good.fd);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
+	CU_ASSERT_EQUAL(map->end, 4 * PART);
+	memset(map->base, 3, map->end - map->begin);
+	sv_direct_unmap(map);
+	/* a descriptor for reading makes a mapping for reading */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", good.fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	map = sv_direct_map(&text, fd);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
+	CU_ASSERT_FALSE(map->writable);
+	sv_direct_unmap(map);
+	close(fd);
+	text.kind = 77;
+	CU_ASSERT_TRUE(is_refused(&text, good.fd));
+	close(good.fd);
+	close(shrinks.fd);
+	close(plain.fd);
+	munmap(good.at, PART);
+	munmap(shrinks.at, PART);
+	munmap(plain.at, PART);
+}
+
+static void false_segments(void)
+{
+	struct share_text text = answer(SHARE_SYSV);
+	const struct node_options options = { .memory = 4096 };
+	int id = shmget(IPC_PRIVATE, PART, 0600);
+	struct shmid_ds segment_of;
+	struct node node;
+
+	CU_ASSERT_TRUE_FATAL(node_open(&node, &options));
+	text.shmid = (uint64_t)id;
+	CU_ASSERT_FALSE(is_refused(&text, -1));
+	CU_ASSERT_EQUAL(shmctl(id, IPC_STAT, &segment_of), 0);
+	CU_ASSERT_EQUAL(segment_of.shm_nattch, 0);
+	text.ipc[1]++;
+	CU_ASSERT_TRUE(is_refused(&text, -1));
+	text.ipc[1]--;
+	if (!geteuid()) { /* one of another user, which this process may attach */
+		segment_of.shm_perm.uid = 65534;
+		CU_ASSERT_EQUAL(shmctl(id, IPC_SET, &segment_of), 0);
+		CU_ASSERT_TRUE(is_refused(&text, -1));
+	}
+	CU_ASSERT_EQUAL(shmctl(id, IPC_RMID, NULL), 0);
+	CU_ASSERT_TRUE(is_refused(&text, -1));
+	CU_ASSERT_EQUAL(node_close(&node), 0);
+}
+
+static const struct unit_test tests[] = {
+	{ "answers that lie about a memfd", false_memfds },
+	{ "answers that lie about a segment", false_segments },
+};
+
+UNIT_MAIN("softverbs_direct_answer", tests)
