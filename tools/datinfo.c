@@ -86,7 +86,7 @@ static bool report_registry(struct out *out, const struct options *options, char
 
 	registry_read(&registry);
 	if (!*names && !options->all) {
-		registry_report(out, &registry, !options->no_open);
+		good = registry_report(out, &registry, !options->no_open);
 	} else {
 		out_list(out, "ias");
 		if (options->all)

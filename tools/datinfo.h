@@ -119,7 +119,8 @@ void registry_read(struct registry *registry);
 void registry_free(struct registry *registry);
 /* Whether an entry has that name, of whatever version. */
 bool registry_has(const struct registry *registry, const char *name);
-void registry_report(struct out *out, const struct registry *registry, bool try);
+/* Returns false if no dat.conf could be read. */
+bool registry_report(struct out *out, const struct registry *registry, bool try);
 
 /* ia_report for each name that dat.conf has. */
 void registry_report_ias(struct out *out, const struct registry *registry);

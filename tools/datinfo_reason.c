@@ -103,11 +103,18 @@ static bool is_from_ofed(const char *library)
 	return false;
 }
 
+/* The file that an administrator edits. `source` may be the name of the built-in entries. */
+static const char *conf_to_edit(const char *source)
+{
+	return source[0] == '/' ? source : SYSCONFDIR "/dat.conf";
+}
+
 /* The library or one of its dependencies cannot be loaded, or it is not a provider. */
 static void library_cure(const char *dat_conf, const struct loading *loading, char cure[CURE_MAX])
 {
 	const char *library = loading->library, *colon = strchr(loading->error, ':');
 	int missing_len = colon ? (int)(colon - loading->error) : 0;
+	const char *conf = conf_to_edit(dat_conf);
 	bool is_other = missing_len && strncmp(loading->error, library, (size_t)missing_len);
 
 	if (loading->file[0])
@@ -115,7 +122,10 @@ static void library_cure(const char *dat_conf, const struct loading *loading, ch
 			cure, CURE_MAX,
 			"name a provider in %s: libdaplofa.so.2 for RDMA devices, libdaplsoft.so.2 "
 			"for the software device",
-			dat_conf);
+			conf);
+	else if (strstr(loading->error, "Permission denied"))
+		snprintf(cure, CURE_MAX, "let this user read %.*s and its folders", missing_len,
+			 loading->error);
 	else if (is_other && strstr(loading->error, "cannot open shared object file"))
 		snprintf(cure, CURE_MAX, "install the package with %.*s, which %s needs",
 			 missing_len, loading->error, library);
@@ -129,8 +139,7 @@ static void library_cure(const char *dat_conf, const struct loading *loading, ch
 			 "dat.conf(5)",
 			 library);
 	else if (strchr(library, '/'))
-		snprintf(cure, CURE_MAX, "correct the path in %s, or install the library",
-			 dat_conf);
+		snprintf(cure, CURE_MAX, "correct the path in %s, or install the library", conf);
 	else
 		snprintf(cure, CURE_MAX,
 			 "install the package with %s; if it is installed, run ldconfig, or name "
@@ -167,7 +176,7 @@ static void address_cure(const struct attempt *attempt, char cure[CURE_MAX])
 
 static void not_found_cure(const struct attempt *attempt, char cure[CURE_MAX])
 {
-	const char *dat_conf = attempt->dat_conf[0] ? attempt->dat_conf : "dat.conf";
+	const char *dat_conf = conf_to_edit(attempt->dat_conf);
 
 	switch (DAT_GET_SUBTYPE(attempt->opening.status)) {
 	case DAT_MAJOR_NOT_FOUND:

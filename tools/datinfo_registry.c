@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The entries of dat.conf: which of them programs get, and whether they open. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "tools/datinfo.h"
 
 struct entry {
@@ -314,17 +318,40 @@ static void libdat2_report(struct out *out)
 		out_text(out, "libdat2", "%s", file);
 }
 
-void registry_report(struct out *out, const struct registry *registry, bool try)
+/* Why dat.conf was not read. There is a reason, because the built-in entries stand in for a file that does not exist. */
+static void unread_report(struct out *out)
+{
+	const char *path = secure_getenv("DAT_OVERRIDE");
+	int fd;
+
+	path = path ? path : SYSCONFDIR "/dat.conf";
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		close(fd);
+		out_text(out, "reason", "%s is not a file that can be read", path);
+		return;
+	}
+	out_text(out, "reason", "%s: %s", path, strerror(errno));
+	out_text(out, "cure",
+		 errno == EACCES ? "let this user read %s and its folders"
+				 : "name a file in DAT_OVERRIDE that is there, instead of %s",
+		 path);
+}
+
+bool registry_report(struct out *out, const struct registry *registry, bool try)
 {
 	struct entry *entry;
 
 	out_text(out, "dat_conf", "%s",
 		 registry->source[0] || out->json ? registry->source : "none that can be read");
+	if (!registry->source[0])
+		unread_report(out);
 	libdat2_report(out);
 	out_list(out, "entries");
 	STAILQ_FOREACH(entry, &registry->entries, link)
 		entry_report(out, registry, entry, try);
 	out_list_end(out);
+	return registry->source[0];
 }
 
 /* A name with several entries is opened once. */

@@ -138,6 +138,23 @@ json 'j["libdat2"] == "'"$tmp"'/lib/libdat2.so.2"' \
 env -u LD_LIBRARY_PATH "$tmp/bin/datinfo" hidden >"$tmp/out" 2>/dev/null && fail 'datinfo opens what programs cannot'
 mv "$tmp/usual.conf" "$tmp/dat.conf"
 
+# A dat.conf or a library that this user may not read: the reason, and what helps.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; then
+	chmod a+rx "$tmp" "$tmp/so"
+	cp "$tmp/dat.conf" "$tmp/closed.conf" && cp "$soft" "$tmp/so/closed.so" && chmod 600 "$tmp/closed.conf" "$tmp/so/closed.so"
+	echo "closed u2.0 nonthreadsafe default $tmp/so/closed.so dapl.2.0 \"soft0 1\" \"\"" >"$tmp/open.conf"
+	cp "$datinfo" "$BUILD/lib/libdat2.so.2" "$tmp/so"
+	user='setpriv --reuid=65534 --regid=65534 --clear-groups'
+	LD_LIBRARY_PATH="$tmp/so" DAT_OVERRIDE="$tmp/closed.conf" $user "$tmp/so/datinfo" -j >"$tmp/out" 2>"$tmp/err" &&
+		fail 'success without a dat.conf'
+	json '"Permission denied" in j["reason"] and "let this user read" in j["cure"]'
+	LD_LIBRARY_PATH="$tmp/so" DAT_OVERRIDE="$tmp/open.conf" $user "$tmp/so/datinfo" -j >"$tmp/out" 2>"$tmp/err" ||
+		fail 'no success with a dat.conf'
+	json '"Permission denied" in entry["closed"]["reason"] and entry["closed"]["cure"].startswith("let this user read")'
+fi
+DAT_OVERRIDE="$tmp/nowhere.conf" run 1 -j
+json '"No such file" in j["reason"] and "DAT_OVERRIDE" in j["cure"]'
+
 # Diagnostics that are redirected elsewhere are still shown.
 export DAT_DBG_TYPE=0 DAT_DBG_DEST=2 DAPL_DBG_TYPE=0 DAPL_DBG_DEST=2
 run 0 -j
@@ -162,7 +179,7 @@ alike -h --help
 # datinfo reads the same file and entries as libdat2, wherever libdat2 finds them.
 for override in "$DAT_OVERRIDE" "$BUILD/dat.conf" "$tmp/absent" "$tmp" none; do
 	if [ "$override" = none ]; then unset DAT_OVERRIDE; else export DAT_OVERRIDE="$override"; fi
-	run 0 -jn
+	case $override in "$tmp/absent" | "$tmp") run 1 -jn ;; *) run 0 -jn ;; esac
 	json '"status" not in str(j) and "library_file" not in str(j)'
 	cp "$tmp/out" "$tmp/list"
 	DAT_DBG_TYPE=5 "$datinfo" -j no-such-name >"$tmp/libdat2" 2>/dev/null
