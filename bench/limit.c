@@ -258,6 +258,12 @@ static inline void end_rdma(struct end *end, bool read)
 	end->unpolled++;
 }
 
+static inline void end_add(struct end *end)
+{
+	atomic_fetch_add(&end->theirs->word, 1);
+	end->unpolled++;
+}
+
 static inline uint8_t *end_first(struct end *end)
 {
 	return end->from;

@@ -64,6 +64,9 @@ ROWS = [
           {'UCX': 'ucx ucp_put_bw {}'}, [64 * KIB, MIB]),
     *rows('RDMA read of shared memory', 'MB/s', {'V': SHARED + 'verbs read {}', 'D': SHARED + 'dat read {}'},
           {'UCX': 'ucx ucp_get {}'}, [64 * KIB, MIB]),
+    Row('fetch-add', 'M/s', {'V': 'verbs add 8'}, {'UCX': 'ucx ucp_fadd 8'}),
+    Row('fetch-add in shared memory', 'M/s', {'V': SHARED + 'verbs add 8'},
+        {'bare': 'limit add 8', 'UCX': 'ucx ucp_fadd 8'}),
 
     # Half a round trip of 8 bytes, blocking in ibv_get_cq_event or dat_evd_wait; on a descriptor: in poll(2).
     Row('wake-up', 'ns', {'V': 'verbs wake 8', 'D': 'dat wake 8'},

@@ -10,6 +10,7 @@
  *   end_send(end, size, signaled)      posts a send
  *   end_rdma(end, read)                posts a signaled RDMA write or read of options.size bytes: from this side's first
  *                                      buffer into the other side's second, or the other way round
+ *   end_add(end)                       posts a signaled fetch-add on the first word of the other side's second buffer
  *   end_first(end), end_second(end)    the two buffers
  *   end_poll(end, found)               adds the completions that are there, without waiting
  *   end_wait(end, by_fd, found)        adds completions; blocks, in poll(2) or in the interface's own call, until there
@@ -22,6 +23,7 @@
  *   rate         messages one way, millions a second
  *   bw           the same, each signaled, MB/s
  *   write, read  RDMA, MB/s
+ *   add          fetch-adds, one after the other, millions a second
  *   put          half a round trip in ns, of RDMA writes whose last byte the target polls
  */
 #ifndef BENCH_TRAFFIC_H
@@ -178,7 +180,25 @@ static void traffic_rdma(struct end *end, bool read)
 	meet();
 }
 
-/* Writes `value` to the other side, and polls the completion that this frees a place for. */
+static void traffic_add(struct end *end, unsigned n)
+{
+	meet();
+	for (unsigned batch = 0; !side && batch < options.batches; batch++) {
+		uint64_t begin = now_ns();
+
+		for (unsigned i = 0; i < n; i++) {
+			struct found found = { 0 };
+
+			end_add(end);
+			while (!found.sends)
+				end_poll(end, &found);
+		}
+		figure(n * 1e3 / (double)(now_ns() - begin));
+	}
+	meet();
+}
+
+/* Writes `number` to the other side, and polls the completion that this frees a place for. */
 static inline void traffic_put_one(struct end *end, struct found *found, unsigned number)
 {
 	end_first(end)[options.size - 1] = (uint8_t)number;
@@ -249,6 +269,8 @@ static void traffic_run(struct end *end)
 		traffic_stream(end, batch_of(8192), RECVS, SIGNALED, 1e3);
 	else if (!strcmp(test, "bw"))
 		traffic_long(end);
+	else if (!strcmp(test, "add"))
+		traffic_add(end, batch_of(256));
 	else if (!strcmp(test, "put"))
 		traffic_put(end, batch_round_trips());
 	else if (!strcmp(test, "write") || !strcmp(test, "read"))

@@ -57,6 +57,19 @@ static inline void end_rdma(struct end *end, bool read)
 		 IBV_SEND_SIGNALED);
 }
 
+static inline void end_add(struct end *end)
+{
+	struct ibv_send_wr wr = end->wr, *bad;
+
+	end->sge.length = 8;
+	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.wr.atomic.remote_addr = end->wr.wr.rdma.remote_addr;
+	wr.wr.atomic.compare_add = 1;
+	wr.wr.atomic.rkey = end->wr.wr.rdma.rkey;
+	must(!ibv_post_send(end->qp, &wr, &bad), "ibv_post_send");
+}
+
 static inline uint8_t *end_first(struct end *end)
 {
 	return end->from;
@@ -107,8 +120,9 @@ static inline void end_wait(struct end *end, bool by_fd, struct found *found)
 
 static struct ibv_mr *mr_make(struct end *end, uint8_t **memory)
 {
-	const int access =
-		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ |
+			   (strcmp(options.test, "add") ? 0 : IBV_ACCESS_REMOTE_ATOMIC);
 	size_t size = options.size ? options.size : 1;
 	struct ibv_mr *mr;
 
