@@ -7,12 +7,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A range inside one file of the kernel's own: a segment of shmget(2), a memfd, or shared anonymous memory. */
+/*
+ * A range inside one file in memory: a segment of shmget(2), a memfd, shared anonymous memory, or a file of shm_open(3).
+ */
 struct mapping {
 	dev_t dev;
 	ino_t ino;	 /* of a segment its shmid */
 	uint64_t offset; /* of the range in the file */
 	bool is_segment;
+	char path[256]; /* of a file of shm_open, else empty */
 };
 
 /*
@@ -24,9 +27,7 @@ bool sv_mapping_may_be_shared(int pages, uint64_t addr);
 /* Fills `at` for a range that lies in one such file without a gap. False if it does not. */
 bool sv_mapping_find(uint64_t addr, uint64_t length, struct mapping *at);
 
-/* A descriptor of the program for that file; -1 if it has none. The program may close it at any time. */
-int sv_mapping_descriptor(const struct mapping *at);
-/* Whether `fd` is a descriptor of that file. */
-bool sv_mapping_is_of(const struct mapping *at, int fd);
+/* Opens the file once more, for writing where the program may: a descriptor, or -1 if the file cannot be reached. */
+int sv_mapping_open(const struct mapping *at);
 
 #endif

@@ -82,7 +82,8 @@ void sv_region_withdraw(uint32_t key)
 }
 
 int sv_region_ranges(const struct region_entry *table, const struct ibv_sge *sge, uint32_t max_sge,
-		     uint32_t pd, uint64_t skip, uint64_t length, struct iovec *ranges)
+		     uint32_t pd, uint64_t skip, uint64_t length, struct iovec *ranges,
+		     uint32_t *keys)
 {
 	int count = 0;
 
@@ -97,6 +98,8 @@ int sv_region_ranges(const struct region_entry *table, const struct ibv_sge *sge
 		if (!region_allows(table, sge[i].lkey, pd, sge[i].addr + skip, part,
 				   IBV_ACCESS_LOCAL_WRITE, &va))
 			return -1;
+		if (keys)
+			keys[count] = sge[i].lkey;
 		ranges[count].iov_base = (void *)(uintptr_t)va;
 		ranges[count++].iov_len = part;
 		length -= part;

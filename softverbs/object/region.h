@@ -52,10 +52,11 @@ static inline bool region_takes(const struct region_entry *table, uint32_t key, 
 
 /*
  * Translates [skip, skip + length) of a posted receive's SGEs into ranges of the owner's address
- * space. Returns their count, or -1 if a key does not allow it.
+ * space; `keys`, which may be NULL, gets the key of each. Returns their count, or -1 if a key does not allow it.
  */
 int sv_region_ranges(const struct region_entry *table, const struct ibv_sge *sge, uint32_t max_sge,
-		     uint32_t pd, uint64_t skip, uint64_t length, struct iovec *ranges);
+		     uint32_t pd, uint64_t skip, uint64_t length, struct iovec *ranges,
+		     uint32_t *keys);
 
 uint32_t sv_region_reserve(void);     /* a key without an entry; 0 if the table is full */
 void sv_region_release(uint32_t key); /* of an unpublished key */

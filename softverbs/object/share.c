@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Files under regions: found at registration, counted, and told to the peers that ask. */
+/* Files under regions: found at registration, counted, and described to the peers that ask. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,27 +27,6 @@ static bool segment_holds(const struct mapping *at, uint64_t length)
 	       segment.shm_segsz - at->offset >= length;
 }
 
-/* Opens the file once more, since a passed descriptor has its position and flags in common with the program's. */
-static int memfd_open(const struct mapping *at, uint64_t length)
-{
-	int theirs = sv_mapping_descriptor(at), fd;
-	char path[32];
-
-	if (theirs < 0)
-		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", theirs);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* the program may have closed its descriptor and opened another file by the same number */
-	if (fd >= 0 &&
-	    (!sv_mapping_is_of(at, fd) || !sv_foreign_is_whole(fd, at->offset + length))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 static struct sv_file *file_known_locked(struct sv_files *files, const struct mapping *at)
 {
 	for (uint32_t i = 0; i < SV_FILES; i++)
@@ -68,13 +47,17 @@ static struct sv_file *file_new_locked(struct sv_files *files, const struct mapp
 	if (file == files->file + SV_FILES)
 		return NULL;
 	if (!at->is_segment) {
-		fd = memfd_open(at, length);
-		if (fd < 0)
+		fd = sv_mapping_open(at);
+		if (fd < 0 || !sv_foreign_is_file(fd, at->offset + length)) {
+			sv_foreign_close(&fd, 1);
 			return NULL;
+		}
 	}
 	memset(file->asked, 0, sizeof(file->asked));
 	file->generation++;
-	file->kind = at->is_segment ? SHARE_SYSV : SHARE_MEMFD;
+	file->kind = at->is_segment				    ? SHARE_SYSV
+		     : sv_foreign_is_whole(fd, at->offset + length) ? SHARE_MEMFD
+								    : SHARE_FILE;
 	file->dev = at->dev;
 	file->ino = at->ino;
 	file->fd = fd;

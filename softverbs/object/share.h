@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Files: memory under regions of this process that a peer can map, too, and whose size cannot shrink, so that the peer's
- * stores raise no signal. This is the owner's side; rc/direct.h is the peer's.
+ * Files: memory under regions of this process that a peer can reach by a descriptor of its own, or map, if its size cannot
+ * shrink, so that the peer's stores raise no signal. This is the owner's side; rc/direct.h is the peer's.
  */
 #ifndef SV_OBJECT_SHARE_H
 #define SV_OBJECT_SHARE_H
@@ -16,6 +16,7 @@
 enum share_kind {
 	SHARE_SYSV = 1, /* a segment of shmget(2) */
 	SHARE_MEMFD,	/* sealed against shrinking */
+	SHARE_FILE,	/* may shrink: read and written by its descriptor */
 };
 
 struct sv_file {
@@ -24,8 +25,8 @@ struct sv_file {
 	enum share_kind kind;
 	dev_t dev;
 	ino_t ino; /* of a segment its shmid */
-	int fd;	   /* SHARE_MEMFD: this process's own, as writable as the program's */
-	uint64_t asked[SV_WORDS(SV_PEERS)]; /* the peers that were told of it */
+	int fd;	   /* not of a segment: this process's own, as writable as the program's */
+	uint64_t asked[SV_WORDS(SV_PEERS)]; /* the peers that asked */
 };
 
 struct sv_files {
@@ -37,7 +38,7 @@ struct sv_files {
 
 enum share_verb {
 	SHARE_ASK = 16, /* what is this file? */
-	SHARE_HERE,	/* the answer; it carries a descriptor of a SHARE_MEMFD */
+	SHARE_HERE,	/* the answer; it carries a descriptor, but for a segment */
 	SHARE_NOT,	/* the answer: such a file is not, or not any more */
 	SHARE_GONE,	/* the last region in the file is gone */
 };

@@ -81,7 +81,7 @@ static int atomic_do(struct sv_qp *qp, const struct ibv_send_wr *wr, uint64_t *o
 	uint64_t args[2] = { wr->wr.atomic.compare_add, wr->wr.atomic.swap }, va = 0;
 	bool add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 	struct sv_remote_rq *remote = &qp->remote_rq;
-	void *direct;
+	struct direct_place place;
 	int status;
 
 	/* one that was requested, maybe in an earlier epoch, is not executed again */
@@ -92,10 +92,9 @@ static int atomic_do(struct sv_qp *qp, const struct ibv_send_wr *wr, uint64_t *o
 		return status;
 	if (remote->copy == SV_COPY_SELF)
 		return atomic_here(remote, va, add, args, old);
-	direct = direct_at(remote, wr->wr.atomic.rkey, va, sizeof(*old), true);
-	if (!direct)
+	if (!direct_find(remote, wr->wr.atomic.rkey, va, sizeof(*old), true, &place) || !place.at)
 		return atomic_there(qp, wr, add, args, old);
-	*old = sv_atomic_local((uintptr_t)direct, add, args);
+	*old = sv_atomic_local((uintptr_t)place.at, add, args);
 	return IBV_WC_SUCCESS;
 }
 

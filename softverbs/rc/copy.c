@@ -164,6 +164,21 @@ enum copy_result sv_copy_out_polled(struct sv_peer *peer, const struct iovec *he
 						 : copy_out(peer, from, count, &there, 1, length);
 }
 
+/* As above, but where stores do not stay in order the polled bytes have a call of their own. */
+bool sv_copy_file(int file, uint64_t at, const struct iovec *here, unsigned here_count,
+		  uint64_t skip, size_t length, bool write)
+{
+	struct iovec there = { (void *)(uintptr_t)at, length }, part[PIECES];
+	size_t last = write ? memory_polled(&there) : 0, body = length - last;
+	unsigned count = iov_part(here, here_count, skip, body, part), before = count;
+
+	count += iov_part(here, here_count, skip + body, last, part + count);
+	if (PLATFORM_STORES_IN_ORDER || !body || !last)
+		return sv_os_move(file, part, count, at, write) == (ssize_t)length;
+	return sv_os_move(file, part, before, at, write) == (ssize_t)body &&
+	       sv_os_move(file, part + before, count - before, at + body, write) == (ssize_t)last;
+}
+
 enum copy_result sv_copy_in(struct sv_peer *peer, const struct iovec *here, unsigned here_count,
 			    uint64_t skip, const struct iovec *there, unsigned there_count,
 			    size_t length)

@@ -35,6 +35,13 @@ enum copy_result sv_copy_in(struct sv_peer *peer, const struct iovec *here, unsi
 			    size_t length);
 
 /*
+ * The same between `here` and a file in memory, from byte `at` of it on. Out: the polled bytes are written last. False if
+ * the file has not that many, or a page of this process is not mapped.
+ */
+bool sv_copy_file(int file, uint64_t at, const struct iovec *here, unsigned here_count,
+		  uint64_t skip, size_t length, bool write);
+
+/*
  * A descriptor of the peer's memory: one that it passed (SV_COPY_MEMFD), or one that this process has opened at the first
  * call, which the kernel allows where it allows process_vm_writev. Negative if there is none.
  */

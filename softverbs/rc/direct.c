@@ -85,9 +85,9 @@ static void use_count(struct sv_peer *peer, struct sv_direct *direct,
 	sv_peer_send(peer, SV_MSG_DATA, wanted, sizeof(*wanted), -1);
 }
 
-/* What the region's entry says is the peer's word: the address returned lies in the mapping whatever it is. */
-void *sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uint32_t key,
-		     uint64_t va, uint64_t length, bool writes)
+/* What the region's entry says is the peer's word: the place lies in the mapping whatever it is. */
+bool sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uint32_t key,
+		    uint64_t va, uint64_t length, bool writes, struct direct_place *place)
 {
 	struct sv_direct *direct = direct_of(peer);
 	const struct direct_map *map;
@@ -95,12 +95,17 @@ void *sv_direct_find(struct sv_peer *peer, const struct region_entry *region, ui
 	uint32_t file = region->file;
 
 	if (!direct || sv_area_own()->files.off || end < at)
-		return NULL;
+		return false;
 	/* acquire: pairs with key_set */
 	map = atomic_load_explicit(&direct->key[key >> 16].map, memory_order_acquire);
 	if (map && map->file == file && at >= map->begin && end <= map->end &&
-	    (map->writable || !writes))
-		return map->base + (at - map->begin);
+	    (map->writable || !writes)) {
+		*place = (struct direct_place){ .at = map->base ? map->base + (at - map->begin)
+								: NULL,
+						.file = map->file_fd,
+						.offset = at };
+		return true;
+	}
 	use_count(peer, direct,
 		  &(struct share_text){
 			  .verb = SHARE_ASK,
@@ -111,7 +116,7 @@ void *sv_direct_find(struct sv_peer *peer, const struct region_entry *region, ui
 			  .writes = region->access &
 				    (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC),
 		  });
-	return NULL;
+	return false;
 }
 
 /* ---- the engine ---- */
@@ -150,8 +155,8 @@ static struct direct_map *map_new(struct sv_peer *peer, struct sv_direct *direct
 			    (int)peer->pid, text->key, strerror(errno));
 		return NULL;
 	}
-	log_at(LOG_NOTE, "softverbs: process %d: key 0x%x: %llu bytes are mapped", (int)peer->pid,
-	       text->key, (unsigned long long)(map->end - map->begin));
+	log_at(LOG_NOTE, "softverbs: process %d: key 0x%x: its memory is %s here", (int)peer->pid,
+	       text->key, map->base ? "mapped" : "open");
 	TAILQ_INSERT_TAIL(&direct->maps, map, entry);
 	return map;
 }

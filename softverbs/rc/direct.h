@@ -11,32 +11,42 @@
 #include "softverbs/rc/copy.h"
 #include "softverbs/rc/remote_rq.h"
 
-/* The slow part of direct_at: the region lies in a file. */
-void *sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uint32_t key,
-		     uint64_t va, uint64_t length, bool writes);
+/* Bytes: the longest copy by the descriptor of a file, where another way exists that is as fast beyond. */
+#define DIRECT_FILE_MAX (64u << 10)
+
+/* Where a range of the peer's memory can be reached without its process. */
+struct direct_place {
+	void *at;	 /* mapped here; NULL: by `file` only */
+	int file;	 /* a descriptor, if it is not mapped */
+	uint64_t offset; /* of the range in the file */
+};
+
+/* The slow part of direct_find: the region lies in a file. */
+bool sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uint32_t key,
+		    uint64_t va, uint64_t length, bool writes, struct direct_place *place);
 
 /*
- * Where [va, va + length), which the key allows, is mapped here, and may be written with `writes`; NULL if it is not. The
- * executor calls it between epoch_enter and epoch_leave, and uses the address until it leaves.
+ * Fills `place` for [va, va + length), which the key allows; with `writes` it may be written there. False if it can be reached
+ * in the other ways only. The executor calls it between epoch_enter and epoch_leave, and uses the place until it leaves.
  */
-static inline void *direct_at(const struct sv_remote_rq *remote, uint32_t key, uint64_t va,
-			      uint64_t length, bool writes)
+static inline bool direct_find(const struct sv_remote_rq *remote, uint32_t key, uint64_t va,
+			       uint64_t length, bool writes, struct direct_place *place)
 {
 	const struct region_entry *region = &remote->peer->by_owner->region[key >> 16];
 
-	if (likely(!region->file) || remote->copy == SV_COPY_SELF)
-		return NULL;
-	return sv_direct_find(remote->peer, region, key, va, length, writes);
+	return unlikely(region->file) && remote->copy != SV_COPY_SELF &&
+	       sv_direct_find(remote->peer, region, key, va, length, writes, place);
 }
 
 /*
- * Copies `length` bytes between the list, from byte `skip` on, and such an address. Out: the polled bytes (memory_polled) are
- * stored last and at once. COPY_HERE if a page of a long list is not mapped.
+ * Copies `length` bytes between the list, from byte `skip` on, and such a place. Out: the polled bytes (memory_polled) are
+ * stored last and at once. COPY_HERE if a page of a long list is not mapped; COPY_THERE if the file does not have the bytes
+ * any more, or the list is not mapped: another way to copy finds which.
  */
-enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_t skip, void *there,
-			       size_t length);
+enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_t skip,
+			       const struct direct_place *place, size_t length);
 enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t skip,
-			      const void *there, size_t length);
+			      const struct direct_place *place, size_t length);
 
 /* The number of mappings in this process. */
 unsigned sv_direct_count(void);

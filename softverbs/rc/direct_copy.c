@@ -40,29 +40,24 @@ static void list_copy(const struct iovec *here, unsigned count, uint64_t skip, u
 	}
 }
 
-enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_t skip, void *there,
-			       size_t length)
+static void stores_out(const struct iovec *here, unsigned count, uint64_t skip, uint8_t *there,
+		       size_t length)
 {
 	struct iovec range = { there, length };
 	size_t last = memory_polled(&range), body = length - last;
 	uint64_t value = 0;
 
-	if (!list_is_mapped(here, count, length))
-		return COPY_HERE;
 	list_copy(here, count, skip + body, (uint8_t *)&value, last, true);
 	list_copy(here, count, skip, there, body, true);
-	memory_store_unit((uint8_t *)there + body, value, last);
-	return COPY_DONE;
+	memory_store_unit(there + body, value, last);
 }
 
 /* Aligned words are read at once: another thread or process may store them meanwhile. */
-enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t skip,
-			      const void *there, size_t length)
+static void loads_in(const struct iovec *here, unsigned count, uint64_t skip, const void *there,
+		     size_t length)
 {
 	uint64_t value;
 
-	if (!list_is_mapped(here, count, length))
-		return COPY_HERE;
 	if (length == sizeof(value) && !((uintptr_t)there % sizeof(value))) {
 		value = __atomic_load_n((const uint64_t *)there, __ATOMIC_ACQUIRE);
 		there = &value;
@@ -70,5 +65,30 @@ enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t
 	list_copy(here, count, skip, (uint8_t *)(uintptr_t)there, length, false);
 	/* acquire: later accesses of this thread come after these loads */
 	atomic_thread_fence(memory_order_acquire);
+}
+
+enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_t skip,
+			       const struct direct_place *place, size_t length)
+{
+	if (!place->at)
+		return sv_copy_file(place->file, place->offset, here, count, skip, length, true)
+			       ? COPY_DONE
+			       : COPY_THERE;
+	if (!list_is_mapped(here, count, length))
+		return COPY_HERE;
+	stores_out(here, count, skip, place->at, length);
+	return COPY_DONE;
+}
+
+enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t skip,
+			      const struct direct_place *place, size_t length)
+{
+	if (!place->at)
+		return sv_copy_file(place->file, place->offset, here, count, skip, length, false)
+			       ? COPY_DONE
+			       : COPY_THERE;
+	if (!list_is_mapped(here, count, length))
+		return COPY_HERE;
+	loads_in(here, count, skip, place->at, length);
 	return COPY_DONE;
 }

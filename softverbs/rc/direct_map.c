@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Maps a file that a peer offers. The peer is not trusted: the kernel is asked what the file is. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -122,7 +124,47 @@ static int memfd_attach(struct direct_map *map, const struct share_text *text, i
 	return 0;
 }
 
-/* ---- either ---- */
+/* ---- files that may shrink ---- */
+
+/* Beyond the limit of a file's size, a write would raise SIGXFSZ. */
+static uint64_t size_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur > END_MAX ? END_MAX
+									   : limit.rlim_cur;
+}
+
+/* Half of the descriptors that the process may have are the program's. */
+static int descriptor_keep(int fd)
+{
+	int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	struct rlimit limit;
+
+	if (kept < 0 || getrlimit(RLIMIT_NOFILE, &limit) || (rlim_t)kept < limit.rlim_cur / 2)
+		return kept;
+	sv_os_close(kept);
+	errno = EMFILE;
+	return -1;
+}
+
+static int file_keep(struct direct_map *map, int fd)
+{
+	int flags = sv_foreign_is_file(fd, 1) ? fcntl(fd, F_GETFL) : -1;
+
+	if (flags < 0)
+		return EPROTO;
+	map->file_fd = descriptor_keep(fd);
+	if (map->file_fd < 0)
+		return errno;
+	map->writable = map->writable && (flags & O_ACCMODE) == O_RDWR && !(flags & O_APPEND);
+	map->begin = 0;
+	map->end = size_limit();
+	map->is_whole = true;
+	return 0;
+}
+
+/* ---- any ---- */
 
 struct direct_map *sv_direct_map(const struct share_text *text, int fd)
 {
@@ -133,21 +175,26 @@ struct direct_map *sv_direct_map(const struct share_text *text, int fd)
 		return NULL;
 	map->file = text->file;
 	map->writable = text->writes;
+	map->file_fd = -1;
 	error = text->kind == SHARE_SYSV    ? segment_attach(map, text)
 		: text->kind == SHARE_MEMFD ? memfd_attach(map, text, fd)
+		: text->kind == SHARE_FILE  ? file_keep(map, fd)
 					    : EPROTO;
 	if (error) {
 		free(map);
 		errno = error;
 		return NULL;
 	}
-	advise(map);
+	if (map->base)
+		advise(map);
 	return map;
 }
 
 void sv_direct_unmap(struct direct_map *map)
 {
-	if (map->is_segment)
+	if (map->file_fd >= 0)
+		sv_os_close(map->file_fd);
+	else if (map->is_segment)
 		shmdt(map->base);
 	else
 		munmap(map->base, map->end - map->begin);

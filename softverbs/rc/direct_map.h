@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* One mapping of a peer's file. */
+/* One mapping of a peer's file, or its descriptor. */
 #ifndef SV_RC_DIRECT_MAP_H
 #define SV_RC_DIRECT_MAP_H
 
@@ -11,7 +11,8 @@ struct direct_map {    /* constant while it is in use */
 	bool writable, is_segment;
 	bool is_whole;	     /* it ends where the file ends */
 	uint64_t begin, end; /* bytes of the file */
-	uint8_t *base;
+	uint8_t *base;	     /* NULL: the file may shrink, so it is not mapped */
+	int file_fd;	     /* then its descriptor, else -1 */
 	TAILQ_ENTRY(direct_map) entry;
 };
 

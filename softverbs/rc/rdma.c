@@ -67,19 +67,29 @@ static int rdma_bounce(struct sv_qp *qp, const struct rdma *rdma, uint32_t lengt
 	return sv_bounce_move(qp, &op);
 }
 
-/* This process copies, by stores and loads where the memory is mapped here (`direct`), else by the kernel. */
+/* This process copies, in a way that the peer's copy class allows. */
 static enum copy_result rdma_copy(struct sv_remote_rq *remote, const struct rdma *rdma,
-				  uint32_t done, struct iovec there, void *direct)
+				  uint32_t done, struct iovec there)
 {
-	if (direct)
-		return rdma_is_read(rdma->wr) ? sv_direct_in(rdma->iov, rdma->iov_count, done,
-							     direct, there.iov_len)
-					      : sv_direct_out(rdma->iov, rdma->iov_count, done,
-							      direct, there.iov_len);
 	return rdma_is_read(rdma->wr)
 		       ? sv_copy_in(remote->peer, rdma->iov, rdma->iov_count, done, &there, 1,
 				    there.iov_len)
 		       : sv_copy_out_polled(remote->peer, rdma->iov, rdma->iov_count, done, there);
+}
+
+/* The same where memory is mapped here, or open. COPY_THERE: the other ways are to be tried. */
+static enum copy_result rdma_direct(struct sv_remote_rq *remote, const struct rdma *rdma,
+				    uint32_t done, const struct iovec *there)
+{
+	bool read = rdma_is_read(rdma->wr);
+	struct direct_place place;
+
+	if (!direct_find(remote, rdma->wr->wr.rdma.rkey, (uintptr_t)there->iov_base, there->iov_len,
+			 !read, &place) ||
+	    (!place.at && there->iov_len > DIRECT_FILE_MAX && remote->copy != SV_COPY_BOUNCE))
+		return COPY_THERE;
+	return read ? sv_direct_in(rdma->iov, rdma->iov_count, done, &place, there->iov_len)
+		    : sv_direct_out(rdma->iov, rdma->iov_count, done, &place, there->iov_len);
 }
 
 /*
@@ -92,18 +102,20 @@ static int rdma_chunk(struct sv_qp *qp, const struct rdma *rdma, uint32_t length
 		 part = length - done < COPY_PIECE ? length - done : COPY_PIECE;
 	struct sv_remote_rq *remote = &qp->remote_rq;
 	struct iovec there = { .iov_len = part };
+	enum copy_result result;
 	uint64_t va = 0;
-	void *direct;
 	int status = rdma_check(remote, rdma->wr, done, length - done, &va);
 
 	if (status != IBV_WC_SUCCESS || !part)
 		return status;
-	direct = direct_at(remote, rdma->wr->wr.rdma.rkey, va, part, !rdma_is_read(rdma->wr));
-	/* remote_rq_enter_locked has set `copy` */
-	if (unlikely(remote->copy == SV_COPY_BOUNCE) && !direct)
-		return rdma_bounce(qp, rdma, length);
 	there.iov_base = (void *)(uintptr_t)va;
-	status = sv_rdma_copied(remote, rdma_copy(remote, rdma, done, there, direct));
+	result = rdma_direct(remote, rdma, done, &there);
+	/* remote_rq_enter_locked has set `copy` */
+	if (result == COPY_THERE && unlikely(remote->copy == SV_COPY_BOUNCE))
+		return rdma_bounce(qp, rdma, length);
+	if (result == COPY_THERE)
+		result = rdma_copy(remote, rdma, done, there);
+	status = sv_rdma_copied(remote, result);
 	return status == IBV_WC_SUCCESS ? sq_move(qp, part, length) : status;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/copy.h"
+#include "softverbs/rc/direct.h"
 #include "softverbs/rc/mw.h"
 #include "softverbs/object/region.h"
 #include "softverbs/rc/request.h"
@@ -109,6 +110,27 @@ static int message_copied(struct sv_remote_rq *remote, uint32_t slot, enum copy_
 	}
 }
 
+/* Stores into the receive's memory where it is mapped here. COPY_THERE: some of it is not, and is copied in another way. */
+static enum copy_result message_store(const struct sv_remote_rq *remote,
+				      const struct message *message, uint32_t done,
+				      const struct iovec *there, const uint32_t *keys,
+				      unsigned count)
+{
+	enum copy_result result = COPY_DONE;
+	struct direct_place place;
+
+	for (unsigned i = 0; i < count && result == COPY_DONE; i++) {
+		if (!direct_find(remote, keys[i], (uintptr_t)there[i].iov_base, there[i].iov_len,
+				 true, &place) ||
+		    !place.at)
+			return COPY_THERE;
+		result = sv_direct_out(message->iov, message->iov_count, done, &place,
+				       there[i].iov_len);
+		done += (uint32_t)there[i].iov_len;
+	}
+	return result;
+}
+
 /*
  * Copies the next chunk directly into the posted buffer. Leaves the epoch between chunks, so that
  * an owner can withdraw the memory.
@@ -118,19 +140,23 @@ static int message_copy(struct sv_qp *qp, const struct message *message, uint32_
 {
 	uint32_t done = sq_moved(qp), rest = message->length - done,
 		 part = rest < COPY_PIECE ? rest : COPY_PIECE;
-	struct iovec there[SV_MAX_SGE * 2 + 1];
 	struct sv_remote_rq *remote = &qp->remote_rq;
+	struct iovec there[SV_MAX_SGE * 2 + 1];
+	uint32_t keys[SV_MAX_SGE * 2 + 1];
+	enum copy_result result;
 	int count, status;
 
 	receive_keep(qp, slot, entry);
 	count = sv_region_ranges(remote->peer->by_owner->region,
 				 &remote->sge[(uint64_t)slot * remote->max_sge], remote->max_sge,
-				 remote->recv_pd, done, part, there);
+				 remote->recv_pd, done, part, there, keys);
 	if (count < 0)
 		return message_refuse(remote, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-	status = message_copied(remote, slot,
-				sv_copy_out(remote->peer, message->iov, message->iov_count, done,
-					    there, (unsigned)count, part));
+	result = message_store(remote, message, done, there, keys, (unsigned)count);
+	if (result == COPY_THERE)
+		result = sv_copy_out(remote->peer, message->iov, message->iov_count, done, there,
+				     (unsigned)count, part);
+	status = message_copied(remote, slot, result);
 	return status == IBV_WC_SUCCESS ? sq_move(qp, part, message->length) : status;
 }
 
@@ -165,7 +191,7 @@ static bool receive_holds(const struct sv_remote_rq *remote, uint32_t slot, uint
 
 	return sv_region_ranges(remote->peer->by_owner->region,
 				&remote->sge[(uint64_t)slot * remote->max_sge], remote->max_sge,
-				remote->recv_pd, 0, length, there) >= 0;
+				remote->recv_pd, 0, length, there, NULL) >= 0;
 }
 
 /*

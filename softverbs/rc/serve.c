@@ -99,7 +99,7 @@ static enum ibv_wc_status serve_receive(struct sv_qp *qp, const struct request *
 	lock_acquire(&wq->lock);
 	sound = r->key <= wq->mask;
 	count = sound ? sv_region_ranges(wq->regions, &wq->sge[(uint64_t)r->key * wq->max_sge],
-					 wq->max_sge, wq->pd, r->addr, r->length, ranges)
+					 wq->max_sge, wq->pd, r->addr, r->length, ranges, NULL)
 		      : 0;
 	lock_release(&wq->lock);
 	if (!sound)

@@ -6,6 +6,7 @@
 #ifndef DIRECT_RIG_H
 #define DIRECT_RIG_H
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include "softverbs/object/share.h"
@@ -15,11 +16,13 @@
 #define RIG_SIZE (4u << 20)
 #define RIG_SET	 (2u << 20)
 #define RIG_BYTE 0xdd
+#define RIG_ALL	 15u /* each right */
 
 enum rig_order {
 	RIG_REGISTER = 1, /* offset:32 | length:32, then the access; answers with address and key */
 	RIG_DEREGISTER,	  /* answers with the result */
 	RIG_WITHDRAW, /* the same, and sets the first RIG_SET bytes of the memory to RIG_BYTE before it answers */
+	RIG_RECEIVE, /* posts a receive of the whole region; answers with the result */
 	RIG_END,
 };
 
@@ -57,6 +60,12 @@ static inline bool rig_memfd(struct rig *rig)
 	return rig_memfd_sealed(rig, F_SEAL_SHRINK);
 }
 
+/* It may shrink, so it is not mapped. */
+static inline bool rig_file_open(struct rig *rig)
+{
+	return rig_memfd_sealed(rig, 0);
+}
+
 static inline bool rig_private(struct rig *rig)
 {
 	rig->memory =
@@ -79,6 +88,14 @@ static inline struct ibv_mr *target_register(struct rig *rig, int fd)
 	return mr;
 }
 
+static inline int target_receive(struct rig *rig, const struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { (uintptr_t)mr->addr, (uint32_t)mr->length, mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(rig->node.qp[0], &wr, &bad);
+}
+
 static inline int rig_target(int fd, void *arg)
 {
 	const struct node_options options = { .memory = 4096 };
@@ -97,7 +114,7 @@ static inline int rig_target(int fd, void *arg)
 			mr = target_register(rig, fd);
 			continue;
 		}
-		result = ibv_dereg_mr(mr);
+		result = order == RIG_RECEIVE ? target_receive(rig, mr) : ibv_dereg_mr(mr);
 		if (order == RIG_WITHDRAW)
 			memset(rig->memory, RIG_BYTE, RIG_SET);
 		process_say(fd, (uint64_t)result);
@@ -120,12 +137,18 @@ static inline bool rig_register(struct rig *rig, uint32_t offset, uint32_t lengt
 	return key;
 }
 
-static inline int rig_deregister(struct rig *rig)
+/* The result of an order without arguments. */
+static inline int rig_ask(struct rig *rig, enum rig_order order)
 {
 	uint64_t result = 1;
 
-	process_say(rig->target.fd, RIG_DEREGISTER);
+	process_say(rig->target.fd, order);
 	return process_hear(rig->target.fd, &result) ? (int)result : -1;
+}
+
+static inline int rig_deregister(struct rig *rig)
+{
+	return rig_ask(rig, RIG_DEREGISTER);
 }
 
 /* `make` has filled in the memory. */
@@ -137,10 +160,9 @@ static inline bool rig_open(struct rig *rig)
 	       node_connect(&rig->node, 0, 1, rig->target.fd);
 }
 
-static inline void rig_close(struct rig *rig)
+/* Without the target, which has ended. */
+static inline void rig_close_here(struct rig *rig)
 {
-	process_say(rig->target.fd, RIG_END);
-	CU_ASSERT_EQUAL(process_end(&rig->target), 0);
 	CU_ASSERT_EQUAL(node_close(&rig->node), 0);
 	if (rig->id >= 0)
 		shmdt(rig->memory);
@@ -148,6 +170,13 @@ static inline void rig_close(struct rig *rig)
 		munmap(rig->memory, RIG_SIZE);
 	if (rig->fd >= 0)
 		close(rig->fd);
+}
+
+static inline void rig_close(struct rig *rig)
+{
+	process_say(rig->target.fd, RIG_END);
+	CU_ASSERT_EQUAL(process_end(&rig->target), 0);
+	rig_close_here(rig);
 }
 
 /* What the target's key says of the memory: 0 if it is not shared. */
@@ -214,6 +243,27 @@ static inline bool rig_is_unmapped(void *arg)
 {
 	(void)arg;
 	return !sv_direct_count();
+}
+
+typedef bool rig_make(struct rig *rig);
+
+/* A rig with its memory registered as a whole and mapped. */
+static inline bool rig_begin(struct rig *rig, rig_make *make)
+{
+	*rig = (struct rig){ .fd = -1, .id = -1 };
+	return make(rig) && rig_open(rig) && rig_register(rig, 0, RIG_SIZE, RIG_ALL) &&
+	       rig_map(rig);
+}
+
+static inline uint8_t rig_pattern(uint32_t i)
+{
+	return (uint8_t)(i * 31 + (i >> 8) + 1);
+}
+
+static inline void rig_fill(struct rig *rig, uint32_t length)
+{
+	for (uint32_t i = 0; i < length; i++)
+		rig->node.memory[i] = rig_pattern(i);
 }
 
 #endif

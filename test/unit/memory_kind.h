@@ -4,6 +4,8 @@
 #define MEMORY_KIND_H
 
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,19 +39,27 @@ static inline struct memory unsealed(void)
 	return by_memfd(F_SEAL_GROW, PROT_READ | PROT_WRITE, MAP_SHARED);
 }
 
-static inline struct memory file_of_a_folder(void)
+/* A file as shm_open makes them; removed at once with `remove`. */
+static inline struct memory by_folder(char *path, bool remove)
 {
-	char path[] = "/dev/shm/softverbs-test-XXXXXX";
 	struct memory m = { .fd = mkstemp(path) };
 	void *at = MAP_FAILED;
 
-	if (m.fd >= 0) {
+	if (m.fd >= 0 && !ftruncate(m.fd, PART))
+		at = mmap(NULL, PART, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+	if (m.fd >= 0 && remove)
 		unlink(path);
-		if (!ftruncate(m.fd, PART))
-			at = mmap(NULL, PART, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
-	}
 	m.at = at == MAP_FAILED ? NULL : at;
 	return m;
+}
+
+#define FOLDER_PATH "/dev/shm/softverbs-test-XXXXXX"
+
+static inline struct memory file_of_a_folder(void)
+{
+	char path[] = FOLDER_PATH;
+
+	return by_folder(path, true);
 }
 
 #endif

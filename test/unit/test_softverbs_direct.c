@@ -4,29 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include "test/unit/denied.h"
 #include "test/unit/direct_rig.h"
-
-#define ALL 15u /* each right */
-
-typedef bool rig_make(struct rig *rig);
-
-/* A rig with its memory registered as a whole and mapped. */
-static bool rig_begin(struct rig *rig, rig_make *make)
-{
-	*rig = (struct rig){ .fd = -1, .id = -1 };
-	return make(rig) && rig_open(rig) && rig_register(rig, 0, RIG_SIZE, ALL) && rig_map(rig);
-}
-
-static uint8_t pattern(uint32_t i)
-{
-	return (uint8_t)(i * 31 + (i >> 8) + 1);
-}
-
-static void fill(struct rig *rig, uint32_t length)
-{
-	for (uint32_t i = 0; i < length; i++)
-		rig->node.memory[i] = pattern(i);
-}
 
 /* ---- writes and reads ---- */
 
@@ -42,7 +21,7 @@ static bool write_is_exact(struct rig *rig, uint32_t at, uint32_t length, int pi
 	if (rig_do(rig, IBV_WR_RDMA_WRITE, sge, pieces, at))
 		return false;
 	for (uint32_t i = 0; i < length; i++)
-		if (rig->memory[at + i] != pattern(i))
+		if (rig->memory[at + i] != rig_pattern(i))
 			return false;
 	for (uint32_t i = 1; i <= 16; i++)
 		if (rig->memory[at - i] != 0xee || rig->memory[at + length + i - 1] != 0xee)
@@ -56,7 +35,7 @@ static void writes(rig_make *make)
 	struct rig rig;
 
 	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, make));
-	fill(&rig, 3u << 20);
+	rig_fill(&rig, 3u << 20);
 	for (uint32_t length = 1; length < 140; length++)
 		for (uint32_t at = 64; at<128; at += length> 20 ? 7 : 1)
 			if (!write_is_exact(&rig, at, length, 1 + (int)(length % 2)))
@@ -78,16 +57,39 @@ static void writes_to_a_memfd(void)
 	writes(rig_memfd);
 }
 
-static void reads(void)
+static void writes_to_a_file(void)
+{
+	writes(rig_file_open);
+}
+
+/* A long message into a receive that is mapped. */
+static void sends(void)
+{
+	static const uint32_t lengths[] = { 4097, 65536, (2u << 20) + 77 };
+	struct rig rig;
+
+	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, rig_memfd));
+	rig_fill(&rig, 3u << 20);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		memset(rig.memory, 0xee, RIG_SIZE);
+		CU_ASSERT_EQUAL(rig_ask(&rig, RIG_RECEIVE), 0);
+		CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_SEND, 0, 0, lengths[i]), 0);
+		CU_ASSERT_EQUAL(memcmp(rig.memory, rig.node.memory, lengths[i]), 0);
+		CU_ASSERT_EQUAL(rig.memory[lengths[i]], 0xee);
+	}
+	rig_close(&rig);
+}
+
+static void reads(rig_make *make)
 {
 	static const uint32_t lengths[] = {
 		1, 2, 3, 4, 7, 8, 9, 64, 4096, 4097, 1u << 20, 3u << 20
 	};
 	struct rig rig;
 
-	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, rig_memfd));
+	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, make));
 	for (uint32_t i = 0; i < RIG_SIZE; i++)
-		rig.memory[i] = pattern(i);
+		rig.memory[i] = rig_pattern(i);
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		uint32_t from = lengths[i] < 100 ? 1000 + i : 0;
 
@@ -100,16 +102,26 @@ static void reads(void)
 	rig_close(&rig);
 }
 
+static void reads_of_a_memfd(void)
+{
+	reads(rig_memfd);
+}
+
+static void reads_of_a_file(void)
+{
+	reads(rig_file_open);
+}
+
 /* A local range that is registered and no longer mapped costs an error, no signal. */
-static void local_memory_is_gone(void)
+static void local_memory_is_gone(rig_make *make)
 {
 	struct ibv_sge sge;
 	struct ibv_mr *mr;
 	struct rig rig;
 	void *local = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, rig_memfd));
-	mr = ibv_reg_mr(rig.node.pd, local, 65536, ALL);
+	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, make));
+	mr = ibv_reg_mr(rig.node.pd, local, 65536, RIG_ALL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
 	munmap((uint8_t *)local + 32768, 32768);
 	sge = (struct ibv_sge){ (uintptr_t)local, 65536, mr->lkey };
@@ -119,124 +131,97 @@ static void local_memory_is_gone(void)
 	rig_close(&rig);
 }
 
-/* ---- rights ---- */
-
-static void rights_are_kept(void)
+static void local_memory_is_gone_before_a_store(void)
 {
-	const unsigned read_only = IBV_ACCESS_REMOTE_READ;
-	struct rig rig = { .fd = -1, .id = -1 };
-
-	CU_ASSERT_TRUE_FATAL(rig_memfd(&rig) && rig_open(&rig) &&
-			     rig_register(&rig, 4096, 8192, read_only) && rig_map(&rig));
-	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_READ, 0, 8191, 1), IBV_WC_SUCCESS);
-	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, 8), IBV_WC_REM_ACCESS_ERR);
-	CU_ASSERT_EQUAL(rig.memory[4096], 0);
-	rig_close(&rig);
+	local_memory_is_gone(rig_memfd);
 }
 
-static void bounds_are_kept(void)
+static void local_memory_is_gone_before_a_write(void)
 {
-	struct rig rig = { .fd = -1, .id = -1 };
-
-	CU_ASSERT_TRUE_FATAL(rig_segment(&rig) && rig_open(&rig) &&
-			     rig_register(&rig, 4096, 100, ALL) && rig_map(&rig));
-	fill(&rig, 200);
-	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 92, 8), IBV_WC_SUCCESS);
-	CU_ASSERT_EQUAL(rig.memory[4096 + 99], pattern(7));
-	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 93, 8), IBV_WC_REM_ACCESS_ERR);
-	CU_ASSERT_EQUAL(rig.memory[4096 + 100], 0);
-	rig_close(&rig);
+	local_memory_is_gone(rig_file_open);
 }
 
-/* After dereg the key is refused, and the memory is not held here any more. */
-static void key_ends(rig_make *make)
+/* ---- a file that shrinks ---- */
+
+static atomic_bool shrinking;
+
+static void *shrinker(void *arg)
 {
-	struct shmid_ds segment;
+	int fd = *(int *)arg;
+
+	while (atomic_load(&shrinking))
+		if (ftruncate(fd, 100) || ftruncate(fd, RIG_SIZE))
+			CU_FAIL("ftruncate");
+	return NULL;
+}
+
+/* The initiator gets no signal, and all is well when the file has its size again. */
+static void file_shrinks_under_writes(void)
+{
+	pthread_t thread;
 	struct rig rig;
 
-	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, make));
-	fill(&rig, 64);
-	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, 64), IBV_WC_SUCCESS);
-	memset(rig.memory, 0, 64);
-	CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
-	CU_ASSERT_TRUE(unit_wait_for(rig_is_unmapped, NULL, UNIT_PATIENCE));
-	if (rig.id >= 0) {
-		CU_ASSERT_EQUAL(shmctl(rig.id, IPC_STAT, &segment), 0);
-		CU_ASSERT_EQUAL(segment.shm_nattch, 2); /* this process's own and the target's */
-	}
-	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, 64), IBV_WC_REM_ACCESS_ERR);
-	CU_ASSERT_EQUAL(rig.memory[0], 0);
+	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, rig_file_open));
+	rig_fill(&rig, 65536);
+	atomic_store(&shrinking, true);
+	CU_ASSERT_EQUAL(pthread_create(&thread, NULL, shrinker, &rig.fd), 0);
+	for (unsigned i = 0; i < 5000; i++)
+		if (rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 4096 + i % 64, i % 16 ? 64 : 65536))
+			CU_FAIL("a write to a file that shrinks");
+	atomic_store(&shrinking, false);
+	pthread_join(thread, NULL);
+	CU_ASSERT_TRUE(write_is_exact(&rig, 8192, 5000, 1));
+	CU_ASSERT_EQUAL(sv_direct_count(), 1);
 	rig_close(&rig);
 }
 
-static void key_of_a_segment_ends(void)
+/* ---- processes with fewer rights ---- */
+
+static int without_rights(rig_make *make, bool allowed)
 {
-	key_ends(rig_segment);
+	unsigned failures = CU_get_number_of_failures();
+
+	if (!allowed)
+		return 77;
+	writes(make);
+	return CU_get_number_of_failures() != failures;
 }
 
-static void key_of_a_memfd_ends(void)
+static int run_filtered(int fd, void *make)
 {
-	key_ends(rig_memfd);
+	(void)fd;
+	return without_rights(*(rig_make **)make, deny_process_vm());
 }
 
-static bool is_set(const struct rig *rig)
+static int run_as_user(int fd, void *make)
 {
-	for (uint32_t i = 0; i < RIG_SET; i++)
-		if (rig->memory[i] != RIG_BYTE)
-			return false;
-	return true;
+	(void)fd;
+	return without_rights(*(rig_make **)make,
+			      !setgid(65534) && !setuid(65534) && !prctl(PR_SET_DUMPABLE, 1));
 }
 
-/* Writes go on without a pause while the target deregisters. No byte of them comes after the dereg has returned. */
-static void deregistered_under_writes(void)
+static void in_a_process(int (*run)(int fd, void *make))
 {
-	struct pollfd answer = { .events = POLLIN };
-	uint64_t order = RIG_WITHDRAW, result = 1;
-	enum ibv_wc_status status = IBV_WC_SUCCESS;
-	unsigned written = 0;
-	struct rig rig;
+	rig_make *const makes[] = { rig_segment, rig_memfd, rig_file_open };
 
-	for (unsigned round = 0; round < 8; round++) {
-		CU_ASSERT_TRUE_FATAL(rig_begin(&rig, round % 2 ? rig_memfd : rig_segment));
-		answer.fd = rig.target.fd;
-		status = rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, RIG_SET);
-		process_say(rig.target.fd, order);
-		for (; status == IBV_WC_SUCCESS && !poll(&answer, 1, 0); written++)
-			status = rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0,
-					  round % 4 < 2 ? RIG_SET : 64);
-		CU_ASSERT_TRUE(process_hear(rig.target.fd, &result) && !result);
-		CU_ASSERT_TRUE(is_set(&rig));
-		if (status == IBV_WC_SUCCESS)
-			status = rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, 64);
-		CU_ASSERT_EQUAL(status, IBV_WC_REM_ACCESS_ERR);
-		CU_ASSERT_TRUE(is_set(&rig));
-		rig_close(&rig);
+	for (unsigned i = 0; i < 3; i++) {
+		struct process process;
+		int status;
+
+		CU_ASSERT_TRUE_FATAL(process_start(&process, run, (void *)&makes[i]));
+		status = process_end(&process);
+		CU_ASSERT_TRUE(status == 0 || status == 77);
 	}
-	CU_ASSERT(written > 0);
 }
 
-static void regions_come_and_go(void)
+static void under_a_filter(void)
 {
-	struct rig rig;
+	in_a_process(run_filtered);
+}
 
-	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, rig_memfd));
-	fill(&rig, 4096);
-	for (unsigned round = 0; round < 300; round++) {
-		if (rig_deregister(&rig) || !rig_register(&rig, round % 7 * 4096, 65536, ALL)) {
-			CU_FAIL("registered again");
-			break;
-		}
-		for (unsigned i = 0; i < 12; i++) {
-			uint32_t at = round % 7 * 4096 + i * 512;
-
-			memset(rig.memory + at, 0, 512);
-			CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, i * 512, 512), 0);
-			CU_ASSERT_EQUAL(memcmp(rig.memory + at, rig.node.memory, 512), 0);
-		}
-		CU_ASSERT(sv_direct_count() <= 1);
-		CU_ASSERT_TRUE(round % 10 || rig_map(&rig));
-	}
-	rig_close(&rig);
+static void as_an_ordinary_user(void)
+{
+	in_a_process(run_as_user);
 }
 
 /* ---- atomics ---- */
@@ -279,14 +264,17 @@ static void atomics(void)
 static const struct unit_test tests[] = {
 	{ "writes to a segment: every byte of it, and no other one", writes_to_a_segment },
 	{ "writes to a memfd: the same", writes_to_a_memfd },
-	{ "reads", reads },
-	{ "local memory that is unmapped: an error", local_memory_is_gone },
-	{ "the rights of the key are kept", rights_are_kept },
-	{ "the bounds of the key are kept", bounds_are_kept },
-	{ "a deregistered segment is not held", key_of_a_segment_ends },
-	{ "a deregistered memfd is not held", key_of_a_memfd_ends },
-	{ "deregistered under writes: none comes later", deregistered_under_writes },
-	{ "regions of one file that come and go", regions_come_and_go },
+	{ "writes to a file that may shrink: the same", writes_to_a_file },
+	{ "long messages into a memfd", sends },
+	{ "reads of a memfd", reads_of_a_memfd },
+	{ "reads of a file that may shrink", reads_of_a_file },
+	{ "local memory that is unmapped: an error, by a store",
+	  local_memory_is_gone_before_a_store },
+	{ "local memory that is unmapped: an error, by a file",
+	  local_memory_is_gone_before_a_write },
+	{ "a file that shrinks under writes: no signal", file_shrinks_under_writes },
+	{ "under a filter that denies process_vm_*", under_a_filter },
+	{ "as an ordinary user", as_an_ordinary_user },
 	{ "atomics with the owner's own instructions", atomics },
 };
 

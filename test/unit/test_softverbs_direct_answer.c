@@ -80,6 +80,35 @@ static void false_memfds(void)
 	munmap(plain.at, PART);
 }
 
+/* A file that may shrink is not mapped, whatever the peer says; its descriptor is used, if it is for writing and not for appending. */
+static void false_files(void)
+{
+	int disk = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd;
+	struct share_text text = answer(SHARE_FILE);
+	struct memory good = unsealed();
+	struct direct_map *map;
+	char path[32];
+
+	CU_ASSERT_TRUE(is_refused(&text, disk));
+	CU_ASSERT_TRUE(is_refused(&text, -1));
+	map = sv_direct_map(&text, good.fd);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
+	CU_ASSERT_TRUE(map->writable && !map->base && map->file_fd >= 0);
+	sv_direct_unmap(map);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", good.fd);
+	for (unsigned i = 0; i < 2; i++) {
+		fd = open(path, (i ? O_RDONLY : O_RDWR | O_APPEND) | O_CLOEXEC);
+		map = sv_direct_map(&text, fd);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(map);
+		CU_ASSERT_FALSE(map->writable);
+		sv_direct_unmap(map);
+		close(fd);
+	}
+	close(disk);
+	close(good.fd);
+	munmap(good.at, PART);
+}
+
 static void false_segments(void)
 {
 	struct share_text text = answer(SHARE_SYSV);
@@ -108,6 +137,7 @@ static void false_segments(void)
 
 static const struct unit_test tests[] = {
 	{ "answers that lie about a memfd", false_memfds },
+	{ "answers that lie about a file that may shrink", false_files },
 	{ "answers that lie about a segment", false_segments },
 };
 

@@ -8,8 +8,6 @@
 #include "test/unit/direct_rig.h"
 #include "test/unit/memory_kind.h"
 
-#define ALL 15u
-
 /* ---- what lies under a region ---- */
 
 static struct memory sealed_private(void)
@@ -50,6 +48,40 @@ static struct memory segment(void)
 
 	shmctl(id, IPC_RMID, NULL);
 	return (struct memory){ .at = at == (void *)-1 ? NULL : at, .fd = -1 };
+}
+
+static struct memory closed_file(void)
+{
+	struct memory m = file_of_a_folder();
+
+	close(m.fd);
+	m.fd = -1;
+	return m;
+}
+
+static char named_path[] = FOLDER_PATH;
+
+/* Without a descriptor, by its name; the test removes it. */
+static struct memory closed_and_named(void)
+{
+	struct memory m = by_folder(named_path, false);
+
+	close(m.fd);
+	m.fd = -1;
+	return m;
+}
+
+/* Another file has its name by now. */
+static struct memory renamed(void)
+{
+	char path[] = FOLDER_PATH;
+	struct memory m = by_folder(path, false);
+
+	close(m.fd);
+	unlink(path);
+	m.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	unlink(path);
+	return m;
 }
 
 /* Two mappings side by side, of the parts `first` and `second` of one file. */
@@ -95,12 +127,15 @@ static const struct row {
 	{ "a memfd that cannot shrink", sealed, true },
 	{ "a segment", segment, true },
 	{ "two mappings without a gap", without_a_gap, true },
-	{ "a memfd that may shrink", unsealed, false },
+	{ "a memfd that may shrink", unsealed, true },
+	{ "a file of shm_open", file_of_a_folder, true },
+	{ "a file of shm_open that is closed and has a name", closed_and_named, true },
+	{ "a file of shm_open that is closed and removed", closed_file, false },
+	{ "a file of shm_open whose name another one has", renamed, false },
 	{ "a memfd without a descriptor", closed, false },
 	{ "a private mapping of a memfd", sealed_private, false },
 	{ "shared anonymous memory", anonymous_shared, false },
 	{ "private memory", anonymous_private, false },
-	{ "a file of a folder", file_of_a_folder, false },
 	{ "two mappings with a gap", with_a_gap, false },
 	{ "a memfd, then private memory", half_private, false },
 };
@@ -122,13 +157,14 @@ static void files_are_recognised(void)
 
 		CU_ASSERT_PTR_NOT_NULL_FATAL(m.at);
 		memset(m.at, 1, PART);
-		mr = ibv_reg_mr(node.pd, m.at + 100, PART - 100, ALL);
+		mr = ibv_reg_mr(node.pd, m.at + 100, PART - 100, RIG_ALL);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
 		if (!file_of(mr) == (rows[i].is_file && !PROCESS_TSAN)) {
 			fprintf(stderr, "%s: file 0x%x\n", rows[i].name, file_of(mr));
 			CU_FAIL("the kind of a file");
 		}
 		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
+		unlink(named_path);
 		if (shmdt(m.at))
 			munmap(m.at, PART);
 		if (m.fd >= 0)
@@ -149,7 +185,7 @@ static void local_regions_have_none(void)
 	mr = ibv_reg_mr(node.pd, m.at, PART, IBV_ACCESS_LOCAL_WRITE);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
 	CU_ASSERT_EQUAL(file_of(mr), 0);
-	CU_ASSERT_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL), 0);
+	CU_ASSERT_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIG_ALL), 0);
 	CU_ASSERT_TRUE(PROCESS_TSAN || file_of(mr));
 	CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 	CU_ASSERT_EQUAL(node_close(&node), 0);
@@ -170,7 +206,7 @@ static void files_in_excess(void)
 	had = unit_entries("/proc/self/fd");
 	for (unsigned i = 0; i < SV_FILES + 4; i++) {
 		m[i] = segment();
-		mr[i] = ibv_reg_mr(node.pd, m[i].at, PART, ALL);
+		mr[i] = ibv_reg_mr(node.pd, m[i].at, PART, RIG_ALL);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(mr[i]);
 		found += !!file_of(mr[i]);
 	}
@@ -190,7 +226,7 @@ static bool dmabuf_is_refused(struct node *node, uint64_t offset, size_t length,
 	struct ibv_mr *mr;
 
 	errno = 0;
-	mr = ibv_reg_dmabuf_mr(node->pd, offset, length, 0, fd, ALL);
+	mr = ibv_reg_dmabuf_mr(node->pd, offset, length, 0, fd, RIG_ALL);
 	if (mr)
 		ibv_dereg_mr(mr);
 	return !mr && errno == error;
@@ -210,7 +246,7 @@ static void region_of_a_descriptor(void)
 
 	CU_ASSERT_TRUE_FATAL(node_open(&node, &options));
 	CU_ASSERT_TRUE(node_qp_connect(node.qp[0], node.qp[0]->qp_num, &node.options));
-	mr = ibv_reg_dmabuf_mr(node.pd, PART + 100, PART - 100, 0x1000, m.fd, ALL);
+	mr = ibv_reg_dmabuf_mr(node.pd, PART + 100, PART - 100, 0x1000, m.fd, RIG_ALL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
 	CU_ASSERT_EQUAL((uintptr_t)mr->addr, PART + 100);
 	CU_ASSERT_TRUE(PROCESS_TSAN || file_of(mr));
@@ -226,7 +262,8 @@ static void region_of_a_descriptor(void)
 	CU_ASSERT_EQUAL(m.at[107], 0);
 	CU_ASSERT_EQUAL(memcmp(m.at + 108, node.memory, 64), 0);
 	CU_ASSERT_EQUAL(m.at[172], 0);
-	CU_ASSERT_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, m.at, PART, ALL),
+	CU_ASSERT_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, m.at, PART,
+				     RIG_ALL),
 			IBV_REREG_MR_ERR_INPUT);
 	CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 	CU_ASSERT_TRUE(dmabuf_is_refused(&node, 0, 0, m.fd, EINVAL));
@@ -257,7 +294,7 @@ static void off(const char *ours, const char *theirs)
 
 	setenv("SOFTVERBS_DIRECT", ours, 1);
 	CU_ASSERT_TRUE_FATAL(rig_memfd(&rig) && rig_open(&rig) &&
-			     rig_register(&rig, 0, RIG_SIZE, ALL));
+			     rig_register(&rig, 0, RIG_SIZE, RIG_ALL));
 	memset(rig.node.memory, 7, 64);
 	CU_ASSERT_TRUE(stays_unmapped(&rig));
 	CU_ASSERT_EQUAL(rig_file(&rig) != 0, !PROCESS_TSAN && strcmp(theirs, "off") != 0);

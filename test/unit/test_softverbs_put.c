@@ -32,7 +32,7 @@ struct put_loop {
 	uint32_t writes; /* the least number of writes */
 	bool yields;	 /* the spinning ends leave a core to the engine now and then */
 	bool rough;	 /* both ends share a processor, and are stopped and continued */
-	bool direct;	 /* into memory that the other end can map */
+	int direct;	 /* into memory that the other end can map (1), or open (2) */
 };
 
 /* ---- write number n, as both ends compute it ---- */
@@ -145,25 +145,27 @@ static bool put(struct putter *p, uint32_t from, uint32_t to, uint32_t length)
 	return !err;
 }
 
-static uint8_t *memfd_memory(size_t size)
+static uint8_t *memfd_memory(size_t size, int seals)
 {
 	int fd = memfd_create("put", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *at;
 
-	if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, seals))
 		return NULL;
 	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static bool putter_open(struct putter *p, int fd, bool direct)
+static bool putter_open(struct putter *p, int fd, int direct)
 {
 	struct node_options options = { .memory = CREDIT + 64 };
 	uint64_t key;
 
 	memset(p, 0, sizeof(*p));
-	options.at = direct ? memfd_memory(options.memory) : NULL;
-	if (direct != !!options.at || !node_open(&p->node, &options) ||
+	if (direct)
+		options.at =
+			memfd_memory(options.memory, direct == 1 ? F_SEAL_SHRINK : F_SEAL_GROW);
+	if ((direct && !options.at) || !node_open(&p->node, &options) ||
 	    !node_connect(&p->node, 0, 1, fd) || !process_say(fd, (uintptr_t)p->node.memory) ||
 	    !process_hear(fd, &p->address) || !process_say(fd, p->node.mr->rkey) ||
 	    !process_hear(fd, &key))
@@ -288,7 +290,8 @@ static int run_initiator(int fd, void *arg)
 	}
 	if (!wait_for_credit(loop, &p, n + SLOTS - 1))
 		return 4;
-	if (qp_of(p.node.qp[0])->remote_rq.copy != loop->done || sv_direct_count() != loop->direct)
+	if (qp_of(p.node.qp[0])->remote_rq.copy != loop->done ||
+	    sv_direct_count() != !!loop->direct)
 		return 5;
 	process_say(fd, 0);
 	process_kill(&target);
@@ -298,7 +301,7 @@ static int run_initiator(int fd, void *arg)
 /* ---- the test ---- */
 
 static void put_loop_in(const char *copy, enum sv_copy done_by, uint32_t writes, bool rough,
-			bool direct)
+			int direct)
 {
 	struct put_loop loop = {
 		.copy = copy,
@@ -327,13 +330,13 @@ static void put_loop_in(const char *copy, enum sv_copy done_by, uint32_t writes,
 	}
 	CU_ASSERT_EQUAL(done, 0);
 	CU_ASSERT_EQUAL(process_end(&initiator), 0);
-	printf("%s%s%s: %llu writes\n", copy, direct ? ", direct" : "", rough ? ", roughly" : "",
-	       (unsigned long long)last);
+	printf("%s%s%s: %llu writes\n", copy, direct ? direct == 1 ? ", mapped" : ", open" : "",
+	       rough ? ", roughly" : "", (unsigned long long)last);
 }
 
 static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes, bool rough)
 {
-	put_loop_in(copy, done_by, writes, rough, false);
+	put_loop_in(copy, done_by, writes, rough, 0);
 }
 
 static void by_the_initiator(void)
@@ -353,13 +356,19 @@ static void by_the_target(void)
 
 static void by_stores(void)
 {
-	put_loop_in("pvm", SV_COPY_PVM, 50000, false, true);
-	put_loop_in("bounce", SV_COPY_BOUNCE, 20000, false, true);
+	put_loop_in("pvm", SV_COPY_PVM, 50000, false, 1);
+	put_loop_in("bounce", SV_COPY_BOUNCE, 20000, false, 1);
+}
+
+static void through_the_file(void)
+{
+	put_loop_in("pvm", SV_COPY_PVM, 20000, false, 2);
+	put_loop_in("bounce", SV_COPY_BOUNCE, 20000, false, 2);
 }
 
 static void under_rough_conditions(void)
 {
-	put_loop_in("pvm", SV_COPY_PVM, 4000, true, true);
+	put_loop_in("pvm", SV_COPY_PVM, 4000, true, 1);
 	put_loop("pvm", SV_COPY_PVM, 4000, true);
 	put_loop("memfd", SV_COPY_MEMFD, 4000, true);
 	put_loop("bounce", SV_COPY_BOUNCE, 1000, true);
@@ -370,6 +379,7 @@ static const struct unit_test tests[] = {
 	{ "writes that are polled in memory: a descriptor of the memory", through_a_descriptor },
 	{ "writes that are polled in memory: copied by the target's engine", by_the_target },
 	{ "writes that are polled in memory: by stores", by_stores },
+	{ "writes that are polled in memory: through a descriptor of the file", through_the_file },
 	{ "writes that are polled in memory: on one processor, by processes that are stopped",
 	  under_rough_conditions },
 };
