@@ -10,6 +10,7 @@
 #include "softverbs/fabric/transport.h"
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/direct.h"
+#include "softverbs/rc/mw.h"
 #include "softverbs/object/channel.h"
 #include "softverbs/object/srq.h"
 #include "softverbs/rc/rc.h"
@@ -212,7 +213,7 @@ static void data_peer_free(struct sv_peer *peer)
 static void share_message(struct sv_peer *peer, const struct share_text *text, int fd)
 {
 	if (text->verb == SHARE_ASK)
-		sv_file_answer(peer, text);
+		sv_mw_file_answer(peer, text->key);
 	else
 		sv_direct_message(peer, text, fd);
 	sv_foreign_close(&fd, 1);

@@ -175,6 +175,14 @@ static inline void fence_release(void)
 #endif
 }
 
+/* Orders the loads before it before the loads after it. */
+static inline void fence_acquire(void)
+{
+#if !defined(__SANITIZE_THREAD__)
+	atomic_thread_fence(memory_order_acquire);
+#endif
+}
+
 /*
  * The counterpart of fence_light: a full fence on this processor, and by membarrier on every
  * thread of the processes that registered for it.

@@ -10,12 +10,10 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "softverbs/base/os.h"
 #include "softverbs/object/area.h"
 #include "softverbs/object/mapping.h"
 
-#define FOLDER	     "/dev/shm/"  /* of shm_open */
-#define PAGE_OF_FILE (1ull << 61) /* pagemap: the page belongs to a file or to shared memory */
+#define FOLDER "/dev/shm/" /* of shm_open */
 
 /* A line of /proc/self/maps. */
 struct line {
@@ -25,18 +23,6 @@ struct line {
 	bool shared, is_segment;
 	const char *path; /* in the text of the line, up to its end */
 };
-
-bool sv_mapping_may_be_shared(int pages, uint64_t addr)
-{
-	uint64_t page;
-	struct iovec to = { &page, sizeof(page) };
-
-	if (pages < 0)
-		return true;
-	return sv_os_move(pages, &to, 1, addr / sv_os_page_size() * sizeof(page), false) ==
-		       sizeof(page) &&
-	       page & PAGE_OF_FILE;
-}
 
 static bool line_parse(const char *text, struct line *line)
 {

@@ -18,12 +18,6 @@ struct mapping {
 	char path[256]; /* of a file of shm_open, else empty */
 };
 
-/*
- * False if the first page of a range, which is present, is private. One system call, however many mappings there are;
- * `pages` is a descriptor of /proc/self/pagemap, and without it (negative) the answer is true.
- */
-bool sv_mapping_may_be_shared(int pages, uint64_t addr);
-
 /* Fills `at` for a range that lies in one such file without a gap. False if it does not. */
 bool sv_mapping_find(uint64_t addr, uint64_t length, struct mapping *at);
 

@@ -38,8 +38,10 @@ void sv_region_publish(uint32_t key, const struct region_entry *entry)
 	slot->access = entry->access;
 	slot->pd = entry->pd;
 	slot->qpn = entry->qpn;
-	slot->file = entry->file;
-	slot->at = entry->at;
+	atomic_store_explicit(&slot->file, atomic_load_explicit(&entry->file, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(&slot->at, atomic_load_explicit(&entry->at, memory_order_relaxed),
+			      memory_order_relaxed);
 	slot->addr = entry->addr;
 	slot->length = entry->length;
 	slot->iova = entry->iova;

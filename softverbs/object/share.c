@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Files under regions: found at registration, counted, and described to the peers that ask. */
+/* Files under regions: found when a peer asks, counted, and described to it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static struct sv_file *file_known_locked(struct sv_files *files, const struct ma
 static struct sv_file *file_new_locked(struct sv_files *files, const struct mapping *at,
 				       uint64_t length)
 {
-	struct sv_file *file = files->file + 1; /* no file has number 0 */
+	struct sv_file *file = files->file + FILE_NONE + 1;
 	int fd = -1;
 
 	while (file < files->file + SV_FILES && file->users)
@@ -71,48 +71,63 @@ static bool lets_write(const struct region_entry *entry)
 		       (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
 }
 
-static uint32_t file_hold_locked(struct sv_files *files, const struct region_entry *entry,
+static uint32_t file_hold_locked(struct sv_files *files, const struct region_entry *region,
 				 const struct mapping *at)
 {
 	struct sv_file *file = file_known_locked(files, at);
 
-	if (at->is_segment && !segment_holds(at, entry->length))
-		return 0;
+	if (at->is_segment && !segment_holds(at, region->length))
+		return FILE_NONE;
 	if (!file)
-		file = file_new_locked(files, at, entry->length);
+		file = file_new_locked(files, at, region->length);
 	if (!file)
-		return 0;
+		return FILE_NONE;
 	file->users++;
-	file->writers += lets_write(entry);
 	return file->generation << 8 | (uint32_t)(file - files->file);
 }
 
-void sv_file_find(struct region_entry *entry)
+static void find_locked(struct sv_files *files, struct region_entry *region)
 {
-	struct sv_files *files = &sv_area_own()->files;
+	uint32_t file = FILE_NONE;
+	struct mapping at;
+
+	if (sv_mapping_find(region->addr, region->length, &at)) {
+		file = file_hold_locked(files, region, &at);
+		atomic_store_explicit(&region->at, at.offset, memory_order_relaxed);
+	}
+	/* release: the offset before the number; pairs with sv_direct_find */
+	atomic_store_explicit(&region->file, file, memory_order_release);
+}
+
+uint32_t sv_file_of_new(unsigned access)
+{
 	const unsigned by_peers = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 				  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
-	struct mapping at;
-	int cancel;
 
-	entry->file = 0;
-	entry->at = 0;
-	if (files->off || !(entry->access & by_peers) ||
-	    !sv_mapping_may_be_shared(files->pages, entry->addr))
-		return;
-	cancel = cancel_off();
-	if (sv_mapping_find(entry->addr, entry->length, &at)) {
-		pthread_mutex_lock(&files->lock);
-		entry->file = file_hold_locked(files, entry, &at);
-		pthread_mutex_unlock(&files->lock);
-		entry->at = at.offset;
+	return sv_area_own()->files.off || !(access & by_peers) ? FILE_NONE : FILE_UNKNOWN;
+}
+
+/* A region that is being withdrawn has no key; sv_file_release comes after that, so it meets what is found here. */
+const struct region_entry *sv_file_find(uint32_t lkey)
+{
+	struct region_entry *region = &sv_area_own()->by_owner->region[lkey >> 16];
+	struct sv_files *files = &sv_area_own()->files;
+	uint32_t file = FILE_NONE;
+
+	pthread_mutex_lock(&files->lock);
+	/* acquire: pairs with sv_region_publish */
+	if (lkey && atomic_load_explicit(&region->key, memory_order_acquire) == lkey) {
+		if (atomic_load_explicit(&region->file, memory_order_relaxed) == FILE_UNKNOWN)
+			find_locked(files, region);
+		file = atomic_load_explicit(&region->file, memory_order_relaxed);
 	}
-	cancel_restore(cancel);
+	pthread_mutex_unlock(&files->lock);
+	return file == FILE_NONE ? NULL : region;
 }
 
 /* ---- the end of a file ---- */
 
-static void gone_tell_locked(const struct sv_file *file, uint32_t id)
+static void gone_report_locked(const struct sv_file *file, uint32_t id)
 {
 	struct share_text text = { .verb = SHARE_GONE, .file = id };
 
@@ -129,19 +144,20 @@ static void gone_tell_locked(const struct sv_file *file, uint32_t id)
 	}
 }
 
-void sv_file_release(const struct region_entry *entry)
+void sv_file_release(uint32_t lkey)
 {
+	struct region_entry *region = &sv_area_own()->by_owner->region[lkey >> 16];
 	struct sv_files *files = &sv_area_own()->files;
-	struct sv_file *file = &files->file[FILE_NUMBER(entry->file)];
-	int cancel;
+	int cancel = cancel_off();
+	struct sv_file *file;
+	uint32_t id;
 
-	if (!entry->file)
-		return;
-	cancel = cancel_off();
 	pthread_mutex_lock(&files->lock);
-	file->writers -= lets_write(entry);
-	if (!--file->users) {
-		gone_tell_locked(file, entry->file);
+	id = atomic_load_explicit(&region->file, memory_order_relaxed);
+	file = &files->file[FILE_NUMBER(id)];
+	atomic_store_explicit(&region->file, FILE_NONE, memory_order_relaxed);
+	if (id != FILE_UNKNOWN && id != FILE_NONE && !--file->users) {
+		gone_report_locked(file, id);
 		if (file->fd >= 0)
 			close(file->fd);
 		file->fd = -1;
@@ -163,22 +179,27 @@ static bool ipc_namespace(uint64_t ipc[2])
 	return true;
 }
 
-/* A descriptor for the peer, which lets it write only if some region does; negative if there is none. */
+/* A descriptor for the peer, which lets it write only if the region does; negative if there is none. */
 static int descriptor_for(const struct sv_file *file, bool writes)
 {
 	char path[32];
 	int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-	if (writes && file->writers)
+	if (writes)
 		fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static bool answer_fill_locked(const struct sv_file *file, struct share_text *text, int *fd)
+static bool answer_fill_locked(const struct sv_file *file, const struct region_entry *region,
+			       struct share_text *text, int *fd)
 {
+	uint64_t at = atomic_load_explicit(&region->at, memory_order_relaxed);
+
 	text->kind = file->kind;
-	text->writes = text->writes && file->writers;
+	text->begin = at;
+	text->end = at + region->length;
+	text->writes = lets_write(region);
 	text->shmid = file->ino;
 	if (file->kind == SHARE_SYSV)
 		return ipc_namespace(text->ipc);
@@ -187,17 +208,18 @@ static bool answer_fill_locked(const struct sv_file *file, struct share_text *te
 }
 
 /* The answer is sent with the lock held, so that it precedes the end of the file. */
-void sv_file_answer(struct sv_peer *peer, const struct share_text *ask)
+void sv_file_answer(struct sv_peer *peer, uint32_t key, const struct region_entry *region)
 {
 	struct sv_files *files = &sv_area_own()->files;
-	struct sv_file *file = &files->file[FILE_NUMBER(ask->file)];
-	struct share_text text = *ask;
+	struct share_text text = { .verb = SHARE_NOT, .key = key };
+	struct sv_file *file;
 	int fd = -1;
 
-	text.verb = SHARE_NOT;
 	pthread_mutex_lock(&files->lock);
-	if (file->users && file->generation << 8 == (ask->file & ~0xffu) &&
-	    answer_fill_locked(file, &text, &fd)) {
+	text.file = region ? atomic_load_explicit(&region->file, memory_order_relaxed) : FILE_NONE;
+	file = &files->file[FILE_NUMBER(text.file)];
+	if (text.file != FILE_UNKNOWN && text.file != FILE_NONE &&
+	    answer_fill_locked(file, region, &text, &fd)) {
 		text.verb = SHARE_HERE;
 		file->asked[peer->slot / 64] |= 1ull << peer->slot % 64;
 	}
@@ -219,7 +241,6 @@ void sv_files_open(struct sv_files *files)
 #else
 	files->off = sv_setting(SV_SET_DIRECT) == SV_DIRECT_OFF;
 #endif
-	files->pages = files->off ? -1 : open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 }
 
 void sv_files_close(struct sv_files *files)
@@ -227,7 +248,5 @@ void sv_files_close(struct sv_files *files)
 	for (uint32_t i = 0; i < SV_FILES; i++)
 		if (files->file[i].fd >= 0)
 			close(files->file[i].fd);
-	if (files->pages >= 0)
-		close(files->pages);
 	pthread_mutex_destroy(&files->lock);
 }

@@ -2,6 +2,9 @@
 /*
  * Files: memory under regions of this process that a peer can reach by a descriptor of its own, or map, if its size cannot
  * shrink, so that the peer's stores raise no signal. This is the owner's side; rc/direct.h is the peer's.
+ *
+ * The owner looks for the file of a region when a peer asks that has used the key some times, so that a registration costs
+ * nothing.
  */
 #ifndef SV_OBJECT_SHARE_H
 #define SV_OBJECT_SHARE_H
@@ -10,8 +13,14 @@
 #include <sys/types.h>
 #include "softverbs/object/shm.h"
 
-#define SV_FILES \
-	256u /* limit of files in use; regions in others are reached as private memory is */
+/* In a region's entry, instead of the number of its file, which is generation:24 | index:8. */
+enum {
+	FILE_UNKNOWN = 0,
+	FILE_NONE = 1,
+};
+
+/* Limit of files in use; regions in others are reached as private memory is. */
+#define SV_FILES 256u
 
 enum share_kind {
 	SHARE_SYSV = 1, /* a segment of shmget(2) */
@@ -20,7 +29,7 @@ enum share_kind {
 };
 
 struct sv_file {
-	uint32_t users, writers; /* regions in it, and those that let peers write; 0 users: free */
+	uint32_t users; /* regions in it; 0: free */
 	uint32_t generation;
 	enum share_kind kind;
 	dev_t dev;
@@ -32,35 +41,40 @@ struct sv_file {
 struct sv_files {
 	pthread_mutex_t lock; /* guards all members; acquired before the links lock */
 	bool off;
-	int pages; /* /proc/self/pagemap; negative if the kernel refused it */
 	struct sv_file file[SV_FILES];
 };
 
 enum share_verb {
-	SHARE_ASK = 16, /* what is this file? */
+	SHARE_ASK = 16, /* what lies under this key? */
 	SHARE_HERE,	/* the answer; it carries a descriptor, but for a segment */
-	SHARE_NOT,	/* the answer: such a file is not, or not any more */
+	SHARE_NOT,	/* the answer: no file, or the key is none any more */
 	SHARE_GONE,	/* the last region in the file is gone */
 };
 
 struct share_text {
-	uint32_t verb, file, key, kind;
-	uint64_t begin,
-		end; /* bytes of the file that the initiator has use for; an answer repeats them */
+	uint32_t verb, key; /* an answer repeats the key */
+	uint32_t file, kind;
+	uint64_t begin, end; /* bytes of the file that the region lies in */
 	uint64_t shmid;
-	uint64_t ipc[2]; /* SHARE_HERE: device and inode of the owner's IPC namespace */
-	uint32_t writes, unused;
+	uint64_t ipc[2]; /* device and inode of the owner's IPC namespace */
+	uint32_t writes; /* peers may write there */
+	uint32_t unused;
 };
 
 void sv_files_open(struct sv_files *files);
 void sv_files_close(struct sv_files *files);
 
-/* Finds what lies under the entry's range: sets its `file` and `at`. A file is held until sv_file_release. */
-void sv_file_find(struct region_entry *entry);
+/* What to publish of a region with this access. */
+uint32_t sv_file_of_new(unsigned access);
+/*
+ * Finds what lies under the region, unless it is known or the key is none any more. A file is held until sv_file_release.
+ * Returns the region's entry if it lies in a file, else NULL.
+ */
+const struct region_entry *sv_file_find(uint32_t lkey);
 /* Of a region whose key is withdrawn: no peer is about to use it. */
-void sv_file_release(const struct region_entry *entry);
+void sv_file_release(uint32_t lkey);
 
-/* Engine: answers a peer. */
-void sv_file_answer(struct sv_peer *peer, const struct share_text *ask);
+/* Engine: answers a peer that asked for a key of this region, which lies in a file; or of none (NULL). */
+void sv_file_answer(struct sv_peer *peer, uint32_t key, const struct region_entry *region);
 
 #endif

@@ -87,9 +87,9 @@ struct region_entry { /* its key is index:16 | generation:8 | consumer's own:8 *
 	uint16_t generation; /* of the index */
 	uint32_t access;     /* IBV_ACCESS_*, REGION_LOCAL */
 	uint32_t pd;
-	uint32_t qpn;  /* REGION_MW2: the QP that bound it */
-	uint32_t file; /* share.h: that of `addr`, generation:24 | number:8; 0: none */
-	uint64_t addr; /* in the owner's address space */
+	uint32_t qpn;		/* REGION_MW2: the QP that bound it */
+	_Atomic(uint32_t) file; /* share.h: that of `addr` */
+	uint64_t addr;		/* in the owner's address space */
 	uint64_t length;
 	uint64_t iova;		    /* the address by which users of the key name addr */
 	_Atomic(uint32_t) received; /* the owner has posted a receive that names the region */
@@ -98,7 +98,7 @@ struct region_entry { /* its key is index:16 | generation:8 | consumer's own:8 *
 	 * arrived.
 	 */
 	_Atomic(uint32_t) leaving;
-	uint64_t at; /* offset of `addr` in the file */
+	_Atomic(uint64_t) at; /* offset of `addr` in the file, stored before its number */
 };
 
 struct qp_by_owner {

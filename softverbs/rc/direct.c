@@ -13,23 +13,19 @@
 #include "softverbs/rc/rc.h"
 #include "util/log.h"
 
-#define USES 4u /* of a key before its file is asked for */
-#define CHUNK \
-	(1ull \
-	 << 20) /* mappings begin and end at a multiple of this, so that windows of a region share one */
+#define USES	 16u /* of a key before the owner is asked, whose engine needs some 20 microseconds */
 #define MAPPINGS 1024u /* limit in a process */
 
 /* By the index of a key. */
 struct direct_key {
 	_Atomic(struct direct_map *) map;
-	/* file:32 | range_mark:32 that was asked for last: once, whatever the answer */
-	_Atomic(uint64_t) asked;
+	_Atomic(uint32_t) asked; /* the key that was asked for last: once, whatever the answer */
 	_Atomic(uint32_t) uses;
-	uint32_t unused;
 };
 
 struct sv_direct {
 	TAILQ_HEAD(, direct_map) maps;	   /* engine only */
+	_Atomic(uint32_t) refused;	   /* the last file that could not be mapped */
 	_Atomic(uint32_t) end;		   /* above the last index that was asked for */
 	struct direct_key key[SV_REGIONS]; /* most pages of it are never touched */
 };
@@ -64,59 +60,52 @@ static void end_raise(struct sv_direct *direct, uint32_t index)
 		;
 }
 
-static uint32_t range_mark(const struct share_text *text)
+/* Counts a use of a key that is not mapped; asks for its file after some, once. */
+static void use_count(struct sv_peer *peer, struct sv_direct *direct, uint32_t key, uint32_t file)
 {
-	return (uint32_t)(text->begin / CHUNK * 31 + text->end / CHUNK);
-}
+	struct direct_key *k = &direct->key[key >> 16];
+	struct share_text ask = { .verb = SHARE_ASK, .key = key };
 
-/* Counts a use of a key without a mapping; asks for its file after a few. */
-static void use_count(struct sv_peer *peer, struct sv_direct *direct,
-		      const struct share_text *wanted)
-{
-	struct direct_key *k = &direct->key[wanted->key >> 16];
-	uint64_t ask = (uint64_t)wanted->file << 32 | range_mark(wanted);
-
-	if (atomic_load_explicit(&k->asked, memory_order_relaxed) == ask ||
+	if (atomic_load_explicit(&k->asked, memory_order_relaxed) == key ||
+	    (file && file == atomic_load_explicit(&direct->refused, memory_order_relaxed)) ||
 	    atomic_fetch_add_explicit(&k->uses, 1, memory_order_relaxed) + 1 < USES)
 		return;
 	atomic_store_explicit(&k->uses, 0, memory_order_relaxed);
-	atomic_store_explicit(&k->asked, ask, memory_order_relaxed);
-	end_raise(direct, wanted->key >> 16);
-	sv_peer_send(peer, SV_MSG_DATA, wanted, sizeof(*wanted), -1);
+	atomic_store_explicit(&k->asked, key, memory_order_relaxed);
+	end_raise(direct, key >> 16);
+	sv_peer_send(peer, SV_MSG_DATA, &ask, sizeof(ask), -1);
+}
+
+static bool map_covers(const struct direct_map *map, uint32_t file, uint64_t at, uint64_t end,
+		       bool writes)
+{
+	return map && map->file == file && at >= map->begin && end <= map->end &&
+	       (map->writable || !writes);
 }
 
 /* What the region's entry says is the peer's word: the place lies in the mapping whatever it is. */
 bool sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uint32_t key,
 		    uint64_t va, uint64_t length, bool writes, struct direct_place *place)
 {
-	struct sv_direct *direct = direct_of(peer);
+	struct sv_direct *direct = sv_area_own()->files.off ? NULL : direct_of(peer);
+	/* acquire: pairs with find_locked */
+	uint32_t file = atomic_load_explicit(&region->file, memory_order_acquire);
+	uint64_t at = atomic_load_explicit(&region->at, memory_order_relaxed) + (va - region->addr),
+		 end = at + length;
 	const struct direct_map *map;
-	uint64_t first = region->at, at = first + (va - region->addr), end = at + length;
-	uint32_t file = region->file;
 
-	if (!direct || sv_area_own()->files.off || end < at)
+	if (!direct || end < at)
 		return false;
 	/* acquire: pairs with key_set */
 	map = atomic_load_explicit(&direct->key[key >> 16].map, memory_order_acquire);
-	if (map && map->file == file && at >= map->begin && end <= map->end &&
-	    (map->writable || !writes)) {
-		*place = (struct direct_place){ .at = map->base ? map->base + (at - map->begin)
-								: NULL,
-						.file = map->file_fd,
-						.offset = at };
-		return true;
+	if (!map_covers(map, file, at, end, writes)) {
+		use_count(peer, direct, key, file);
+		return false;
 	}
-	use_count(peer, direct,
-		  &(struct share_text){
-			  .verb = SHARE_ASK,
-			  .file = file,
-			  .key = key,
-			  .begin = first & ~(CHUNK - 1),
-			  .end = (first + region->length + CHUNK - 1) & ~(CHUNK - 1),
-			  .writes = region->access &
-				    (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC),
-		  });
-	return false;
+	place->at = map->base ? map->base + (at - map->begin) : NULL;
+	place->file = map->file_fd;
+	place->offset = at;
+	return true;
 }
 
 /* ---- the engine ---- */
@@ -132,8 +121,7 @@ static struct direct_map *map_known(struct sv_direct *direct, const struct share
 	struct direct_map *map;
 
 	TAILQ_FOREACH(map, &direct->maps, entry)
-		if (map->file == text->file && map->begin <= text->begin &&
-		    (map->end >= text->end || map->is_whole) && (map->writable || !text->writes))
+		if (map_covers(map, text->file, text->begin, text->end, text->writes))
 			break;
 	return map;
 }
@@ -214,6 +202,8 @@ void sv_direct_message(struct sv_peer *peer, const struct share_text *text, int 
 			map = map_new(peer, direct, text, fd);
 		if (map)
 			key_set(direct, text->key, map);
+		else
+			atomic_store_explicit(&direct->refused, text->file, memory_order_relaxed);
 	}
 }
 

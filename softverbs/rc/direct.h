@@ -2,7 +2,7 @@
 /*
  * Direct access: memory of a peer that is shared already (object/share.h) is mapped here, so that one-sided operations on
  * it are loads and stores. Only how bytes move is new: keys, rights, epochs and withdrawals are those of all operations.
- * A mapping is made after a few uses of a key; until then, and where it cannot be made, copies go the other ways.
+ * The owner is asked after some uses of a key; until its answer, and where it has no file, copies go the other ways.
  */
 #ifndef SV_RC_DIRECT_H
 #define SV_RC_DIRECT_H
@@ -21,7 +21,7 @@ struct direct_place {
 	uint64_t offset; /* of the range in the file */
 };
 
-/* The slow part of direct_find: the region lies in a file. */
+/* The slow part of direct_find: the region lies in a file, or may do so. */
 bool sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uint32_t key,
 		    uint64_t va, uint64_t length, bool writes, struct direct_place *place);
 
@@ -34,7 +34,8 @@ static inline bool direct_find(const struct sv_remote_rq *remote, uint32_t key, 
 {
 	const struct region_entry *region = &remote->peer->by_owner->region[key >> 16];
 
-	return unlikely(region->file) && remote->copy != SV_COPY_SELF &&
+	return atomic_load_explicit(&region->file, memory_order_relaxed) != FILE_NONE &&
+	       remote->copy != SV_COPY_SELF &&
 	       sv_direct_find(remote->peer, region, key, va, length, writes, place);
 }
 

@@ -63,8 +63,7 @@ static void loads_in(const struct iovec *here, unsigned count, uint64_t skip, co
 		there = &value;
 	}
 	list_copy(here, count, skip, (uint8_t *)(uintptr_t)there, length, false);
-	/* acquire: later accesses of this thread come after these loads */
-	atomic_thread_fence(memory_order_acquire);
+	fence_acquire(); /* later accesses of this thread come after these loads */
 }
 
 enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_t skip,

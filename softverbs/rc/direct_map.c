@@ -78,25 +78,27 @@ static int segment_attach(struct direct_map *map, const struct share_text *text)
 	map->base = base;
 	map->begin = 0;
 	map->end = page_round(segment.shm_segsz);
-	map->is_segment = map->is_whole = true;
+	map->is_segment = true;
 	return 0;
 }
 
 /* ---- memfds ---- */
 
-/* The part of the file that is asked for; false if there is none. */
+/* Mappings begin and end at a multiple of this, so that regions beside each other share one. */
+#define CHUNK (1ull << 20)
+
+/* The part of the file that the region lies in; false if there is none. */
 static bool range_set(struct direct_map *map, const struct share_text *text, int fd)
 {
 	struct stat st;
 
-	if (text->begin % sv_os_page_size() || text->begin >= text->end || text->end > END_MAX ||
-	    fstat(fd, &st) || (uint64_t)st.st_size <= text->begin)
+	if (text->begin >= text->end || text->end > END_MAX || fstat(fd, &st) ||
+	    (uint64_t)st.st_size < text->end)
 		return false;
-	map->begin = text->begin;
-	map->end = page_round((uint64_t)st.st_size);
-	map->is_whole = map->end <= text->end;
-	if (!map->is_whole)
-		map->end = page_round(text->end);
+	map->begin = text->begin & ~(CHUNK - 1);
+	map->end = (text->end + CHUNK - 1) & ~(CHUNK - 1);
+	if (map->end > (uint64_t)st.st_size)
+		map->end = page_round((uint64_t)st.st_size);
 	return true;
 }
 
@@ -160,7 +162,6 @@ static int file_keep(struct direct_map *map, int fd)
 	map->writable = map->writable && (flags & O_ACCMODE) == O_RDWR && !(flags & O_APPEND);
 	map->begin = 0;
 	map->end = size_limit();
-	map->is_whole = true;
 	return 0;
 }
 

@@ -9,7 +9,6 @@
 struct direct_map {    /* constant while it is in use */
 	uint32_t file; /* the number by which the owner knows the file */
 	bool writable, is_segment;
-	bool is_whole;	     /* it ends where the file ends */
 	uint64_t begin, end; /* bytes of the file */
 	uint8_t *base;	     /* NULL: the file may shrink, so it is not mapped */
 	int file_fd;	     /* then its descriptor, else -1 */

@@ -157,6 +157,19 @@ static bool bind_is_allowed(const struct sv_qp *qp, uint32_t lkey,
 	return region_allows(qp->regions, lkey, qp->pd, info->addr, info->length, need, va);
 }
 
+/* A window lies in the file of its region, if that is known yet. */
+static void file_copy(struct region_entry *window, const struct region_entry *region)
+{
+	/* acquire: pairs with find_locked */
+	uint32_t file = atomic_load_explicit(&region->file, memory_order_acquire);
+	uint64_t at = atomic_load_explicit(&region->at, memory_order_relaxed);
+
+	atomic_store_explicit(&window->at, at + (window->addr - region->addr),
+			      memory_order_relaxed);
+	/* release: pairs with sv_direct_find */
+	atomic_store_explicit(&window->file, file, memory_order_release);
+}
+
 static int mw_bind_locked(struct sv_qp *qp, struct sv_mw *mw, uint32_t key, uint32_t lkey,
 			  const struct ibv_mw_bind_info *info)
 {
@@ -173,8 +186,7 @@ static int mw_bind_locked(struct sv_qp *qp, struct sv_mw *mw, uint32_t key, uint
 
 	if (info->length && !bind_is_allowed(qp, lkey, info, &entry.addr))
 		return IBV_WC_MW_BIND_ERR;
-	entry.file = region->file;
-	entry.at = region->at + (entry.addr - region->addr);
+	file_copy(&entry, region);
 	if (type2 && (mw->lkey || !info->length))
 		return IBV_WC_MW_BIND_ERR;
 	if (mw->lkey)
@@ -230,6 +242,33 @@ int sv_mw_execute_invalidate(struct sv_qp *qp, uint32_t key)
 	}
 	pthread_mutex_unlock(&sv_area_own()->mw_lock);
 	return mw ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;
+}
+
+/* ---- what lies under a key ---- */
+
+/* The key of the region under a window; a region's own; 0 if the key is none any more. */
+static uint32_t region_under_locked(uint32_t key)
+{
+	const struct sv_mw *mw = sv_area_own()->mw[key >> 16];
+
+	return !mw ? key : mw->lkey && mw->key == key ? mw->lkey : 0;
+}
+
+void sv_mw_file_answer(struct sv_peer *peer, uint32_t key)
+{
+	struct area *area = sv_area_own();
+	uint32_t lkey;
+
+	pthread_mutex_lock(&area->mw_lock);
+	lkey = region_under_locked(key);
+	pthread_mutex_unlock(&area->mw_lock);
+	sv_file_find(lkey); /* reads /proc: not with the lock, for which binds wait */
+	pthread_mutex_lock(&area->mw_lock);
+	lkey = region_under_locked(key);
+	if (lkey && lkey != key)
+		file_copy(&area->by_owner->region[key >> 16], &area->by_owner->region[lkey >> 16]);
+	sv_file_answer(peer, key, sv_file_find(lkey));
+	pthread_mutex_unlock(&area->mw_lock);
 }
 
 /* ---- by a peer's message ---- */

@@ -20,6 +20,9 @@ int sv_mw_execute_invalidate(struct sv_qp *qp, uint32_t key);
  */
 bool sv_mw_region_close(uint32_t lkey);
 
+/* Engine: a peer asks for the file under a key, that of a region or of a window. */
+void sv_mw_file_answer(struct sv_peer *peer, uint32_t key);
+
 /*
  * Between epoch_enter and epoch_leave: whether a message may invalidate this key of the peer's;
  * and the invalidation, after the message was placed.

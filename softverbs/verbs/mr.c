@@ -102,7 +102,7 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, 
 		errno = ENOMEM;
 		return NULL;
 	}
-	sv_file_find(&entry);
+	atomic_init(&entry.file, sv_file_of_new(access));
 	sv_region_publish(mr->ibv.lkey, &entry);
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
@@ -197,12 +197,10 @@ static void region_leave(uint32_t lkey, uint32_t pd, const struct region_entry *
 
 static void rereg_move(struct sv_mr *mr, struct region_entry *entry, struct ibv_pd *pd)
 {
-	const struct region_entry former = sv_area_own()->by_owner->region[mr->ibv.lkey >> 16];
-
-	sv_file_find(entry);
 	region_leave(mr->ibv.lkey, mr->ibv.pd->handle, entry);
+	sv_file_release(mr->ibv.lkey);
+	atomic_init(&entry->file, sv_file_of_new(entry->access));
 	sv_region_publish(mr->ibv.lkey, entry);
-	sv_file_release(&former);
 	if (is_received(mr->ibv.lkey))
 		receives_recheck(&(struct wq_change){ .lkey = mr->ibv.lkey });
 	if (!mr->map)
@@ -262,7 +260,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	if (!sv_mw_region_close(ibv->lkey))
 		return EBUSY;
 	region_leave(ibv->lkey, ibv->pd->handle, NULL);
-	sv_file_release(&sv_area_own()->by_owner->region[ibv->lkey >> 16]);
+	sv_file_release(ibv->lkey);
 	sv_region_release(ibv->lkey);
 	if (mr->map)
 		munmap(mr->map, mr->map_size);

@@ -23,6 +23,7 @@ enum rig_order {
 	RIG_DEREGISTER,	  /* answers with the result */
 	RIG_WITHDRAW, /* the same, and sets the first RIG_SET bytes of the memory to RIG_BYTE before it answers */
 	RIG_RECEIVE, /* posts a receive of the whole region; answers with the result */
+	RIG_WINDOW,  /* offset:32 | length:32; binds a window, answers with address and key */
 	RIG_END,
 };
 
@@ -96,22 +97,45 @@ static inline int target_receive(struct rig *rig, const struct ibv_mr *mr)
 	return ibv_post_recv(rig->node.qp[0], &wr, &bad);
 }
 
+static inline void target_window(struct rig *rig, struct ibv_mr *mr, struct ibv_mw *mw, int fd)
+{
+	struct ibv_mw_bind bind = { .send_flags = IBV_SEND_SIGNALED,
+				    .bind_info = { .mr = mr, .mw_access_flags = RIG_ALL & ~1u } };
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+	uint64_t range = 0;
+
+	process_hear(fd, &range);
+	bind.bind_info.addr = (uintptr_t)rig->memory + (range >> 32);
+	bind.bind_info.length = (uint32_t)range;
+	process_say(fd, !ibv_bind_mw(rig->node.qp[0], mw, &bind) && node_poll(&rig->node, &wc) &&
+					!wc.status
+				? bind.bind_info.addr
+				: 0);
+	process_say(fd, mw->rkey);
+}
+
 static inline int rig_target(int fd, void *arg)
 {
 	const struct node_options options = { .memory = 4096 };
 	struct rig *rig = arg;
 	struct ibv_mr *mr = NULL;
+	struct ibv_mw *mw;
 	uint64_t order;
 
 	if (rig->direct)
 		setenv("SOFTVERBS_DIRECT", rig->direct, 1);
 	if (!node_open(&rig->node, &options) || !node_connect(&rig->node, 0, 1, fd))
 		return 1;
+	mw = ibv_alloc_mw(rig->node.pd, IBV_MW_TYPE_1);
 	while (process_hear(fd, &order) && order != RIG_END) {
 		int result = 0;
 
 		if (order == RIG_REGISTER) {
 			mr = target_register(rig, fd);
+			continue;
+		}
+		if (order == RIG_WINDOW) {
+			target_window(rig, mr, mw, fd);
 			continue;
 		}
 		result = order == RIG_RECEIVE ? target_receive(rig, mr) : ibv_dereg_mr(mr);
@@ -135,6 +159,19 @@ static inline bool rig_register(struct rig *rig, uint32_t offset, uint32_t lengt
 		return false;
 	rig->key = (uint32_t)key;
 	return key;
+}
+
+/* Binds the target's window to a range of its region, and uses its key from here on. */
+static inline bool rig_window(struct rig *rig, uint32_t offset, uint32_t length)
+{
+	uint64_t key = 0;
+
+	process_say(rig->target.fd, RIG_WINDOW);
+	process_say(rig->target.fd, (uint64_t)offset << 32 | length);
+	if (!process_hear(rig->target.fd, &rig->address) || !process_hear(rig->target.fd, &key))
+		return false;
+	rig->key = (uint32_t)key;
+	return rig->address;
 }
 
 /* The result of an order without arguments. */
@@ -179,7 +216,7 @@ static inline void rig_close(struct rig *rig)
 	rig_close_here(rig);
 }
 
-/* What the target's key says of the memory: 0 if it is not shared. */
+/* What the target's key says of the memory. */
 static inline uint32_t rig_file(const struct rig *rig)
 {
 	return qp_of(rig->node.qp[0])->remote_rq.peer->by_owner->region[rig->key >> 16].file;

@@ -123,6 +123,32 @@ static void regions_come_and_go(void)
 	rig_close(&rig);
 }
 
+/* ---- windows ---- */
+
+/* A window lies in the file of its region, wherever it is bound, and lets nothing else be written. */
+static void window_moves(void)
+{
+	struct rig rig = { .fd = -1, .id = -1 };
+
+	CU_ASSERT_TRUE_FATAL(
+		rig_memfd(&rig) && rig_open(&rig) &&
+		rig_register(&rig, 4096, RIG_SIZE - 4096, RIG_ALL | IBV_ACCESS_MW_BIND));
+	rig_fill(&rig, 8192);
+	for (uint32_t round = 0; round < 40; round++) {
+		uint32_t at = 8192 + round * 20000;
+
+		CU_ASSERT_TRUE_FATAL(rig_window(&rig, at, 8192));
+		CU_ASSERT_TRUE(round % 8 || rig_map(&rig));
+		for (uint32_t i = 0; i < 20; i++)
+			CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, 8192), 0);
+		CU_ASSERT_EQUAL(memcmp(rig.memory + at, rig.node.memory, 8192), 0);
+		CU_ASSERT_TRUE(!rig.memory[at - 1] && !rig.memory[at + 8192]);
+	}
+	CU_ASSERT_EQUAL(sv_direct_count(), 1);
+	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 1, 8192), IBV_WC_REM_ACCESS_ERR);
+	rig_close(&rig);
+}
+
 /* ---- processes that end ---- */
 
 /* The initiator keeps the pages until it knows, and gets an error then. */
@@ -147,6 +173,7 @@ static void target_is_killed(void)
 }
 
 static const struct unit_test tests[] = {
+	{ "a window that moves in its region", window_moves },
 	{ "the target is killed under writes: an error, no signal", target_is_killed },
 	{ "the rights of the key are kept", rights_are_kept },
 	{ "the bounds of the key are kept", bounds_are_kept },
