@@ -172,9 +172,57 @@ static void target_is_killed(void)
 	}
 }
 
+/* Writes to its parent's memory until it is killed. */
+static int run_writer(int fd, void *arg)
+{
+	const struct node_options options = { .memory = RIG_SET };
+	static struct rig rig;
+	uint64_t key = 0;
+
+	(void)arg;
+	if (!node_open(&rig.node, &options) || !node_connect(&rig.node, 0, 1, fd) ||
+	    !process_hear(fd, &rig.address) || !process_hear(fd, &key))
+		return 1;
+	rig.key = (uint32_t)key;
+	if (!rig_map(&rig))
+		return 2;
+	rig_fill(&rig, RIG_SET);
+	process_say(fd, 1);
+	while (!rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, RIG_SET))
+		;
+	return 3;
+}
+
+/* It leaves nothing that the owner waits for, and no write comes after it. */
+static void initiator_is_killed(void)
+{
+	rig_make *const makes[] = { rig_segment, rig_memfd, rig_file_open };
+
+	for (unsigned i = 0; i < 6; i++) {
+		struct rig rig = { .fd = -1, .id = -1 };
+		struct node_options options = { .memory = RIG_SIZE };
+
+		CU_ASSERT_TRUE_FATAL(makes[i % 3](&rig));
+		options.at = rig.memory;
+		CU_ASSERT_TRUE_FATAL(process_start(&rig.target, run_writer, NULL));
+		CU_ASSERT_TRUE_FATAL(node_open(&rig.node, &options) &&
+				     node_connect(&rig.node, 0, 1, rig.target.fd) &&
+				     process_say(rig.target.fd, (uintptr_t)rig.memory) &&
+				     process_say(rig.target.fd, rig.node.mr->rkey) &&
+				     process_sync(rig.target.fd));
+		process_kill(&rig.target);
+		memset(rig.memory, RIG_BYTE, RIG_SET);
+		CU_ASSERT_EQUAL(ibv_dereg_mr(rig.node.mr), 0);
+		rig.node.mr = NULL;
+		CU_ASSERT_TRUE(is_set(&rig));
+		rig_close_here(&rig);
+	}
+}
+
 static const struct unit_test tests[] = {
 	{ "a window that moves in its region", window_moves },
 	{ "the target is killed under writes: an error, no signal", target_is_killed },
+	{ "the initiator is killed under its writes", initiator_is_killed },
 	{ "the rights of the key are kept", rights_are_kept },
 	{ "the bounds of the key are kept", bounds_are_kept },
 	{ "a deregistered segment is not held", key_of_a_segment_ends },
