@@ -71,8 +71,9 @@ static void use_count(struct sv_peer *peer, struct sv_direct *direct, uint32_t k
 	    atomic_fetch_add_explicit(&k->uses, 1, memory_order_relaxed) + 1 < USES)
 		return;
 	atomic_store_explicit(&k->uses, 0, memory_order_relaxed);
-	atomic_store_explicit(&k->asked, key, memory_order_relaxed);
 	end_raise(direct, key >> 16);
+	/* release: pairs with is_asked */
+	atomic_store_explicit(&k->asked, key, memory_order_release);
 	sv_peer_send(peer, SV_MSG_DATA, &ask, sizeof(ask), -1);
 }
 
@@ -187,6 +188,14 @@ unsigned sv_direct_count(void)
 	return atomic_load(&mappings);
 }
 
+/* A mapping is found again at its end by the keys that were asked for. */
+static bool is_asked(struct sv_direct *direct, uint32_t key)
+{
+	/* acquire: `end` was raised before */
+	return key &&
+	       atomic_load_explicit(&direct->key[key >> 16].asked, memory_order_acquire) == key;
+}
+
 void sv_direct_message(struct sv_peer *peer, const struct share_text *text, int fd)
 {
 	struct sv_direct *direct = atomic_load_explicit(&peer->direct, memory_order_acquire);
@@ -196,7 +205,7 @@ void sv_direct_message(struct sv_peer *peer, const struct share_text *text, int 
 		return; /* nothing was asked for */
 	if (text->verb == SHARE_GONE) {
 		file_gone(direct, text->file);
-	} else if (text->verb == SHARE_HERE) {
+	} else if (text->verb == SHARE_HERE && is_asked(direct, text->key)) {
 		map = map_known(direct, text);
 		if (!map)
 			map = map_new(peer, direct, text, fd);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include "softverbs/rc/direct.h"
 #include "softverbs/rc/direct_map.h"
 #include "test/unit/memory_kind.h"
 #include "test/unit/node.h"
@@ -134,7 +135,34 @@ static void false_segments(void)
 	CU_ASSERT_EQUAL(node_close(&node), 0);
 }
 
+/* Only what was asked for is mapped: the end of a file finds its mappings by the keys that were. */
+static void unasked(void)
+{
+	const struct node_options options = { .memory = 4096 };
+	struct share_text text = answer(SHARE_MEMFD);
+	struct region_entry region = { .length = PART };
+	static struct sv_peer peer;
+	struct memory good = sealed();
+	struct direct_place place;
+	struct node node;
+
+	CU_ASSERT_TRUE_FATAL(node_open(&node, &options));
+	text.key = 0x50000;
+	sv_direct_message(&peer, &text, good.fd);
+	CU_ASSERT_FALSE(sv_direct_find(&peer, &region, 0x10000, 0, 8, false, &place));
+	sv_direct_message(&peer, &text, good.fd);
+	CU_ASSERT_EQUAL(sv_direct_count(), 0);
+	text.key = 0;
+	sv_direct_message(&peer, &text, good.fd);
+	CU_ASSERT_EQUAL(sv_direct_count(), 0);
+	sv_direct_forget(&peer);
+	CU_ASSERT_EQUAL(node_close(&node), 0);
+	close(good.fd);
+	munmap(good.at, PART);
+}
+
 static const struct unit_test tests[] = {
+	{ "answers that were not asked for", unasked },
 	{ "answers that lie about a memfd", false_memfds },
 	{ "answers that lie about a file that may shrink", false_files },
 	{ "answers that lie about a segment", false_segments },
