@@ -295,6 +295,10 @@ static void end_comes_with_ones_own(void)
 {
 	struct con con;
 
+	if (device_is_rxe) {
+		skip("the two requests may cross, and a kernel reports no TIMEWAIT_EXIT then");
+		return;
+	}
 	if (!con_establish(&con))
 		return;
 	send_and_disconnect(&con);
