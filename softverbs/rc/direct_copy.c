@@ -7,15 +7,24 @@
 #define TOUCHED \
 	4096u /* bytes; a list up to this long is touched like that of a send, without asking the kernel */
 
-static bool list_is_mapped(const struct iovec *here, unsigned count, size_t length)
+/* Whether the part [skip, skip + length) of a long list is mapped. */
+static bool list_is_mapped(const struct iovec *here, unsigned count, uint64_t skip, size_t length)
 {
 	if (length <= TOUCHED)
 		return true;
-	for (unsigned i = 0; i < count; i++) {
-		uintptr_t begin = (uintptr_t)here[i].iov_base;
+	for (unsigned i = 0; i < count && length; i++) {
+		uintptr_t begin = (uintptr_t)here[i].iov_base + skip;
+		size_t part;
 
-		if (here[i].iov_len && !sv_os_is_mapped(begin, begin + here[i].iov_len))
+		if (skip >= here[i].iov_len) {
+			skip -= here[i].iov_len;
+			continue;
+		}
+		part = here[i].iov_len - skip < length ? here[i].iov_len - skip : length;
+		if (!sv_os_is_mapped(begin, begin + part))
 			return false;
+		length -= part;
+		skip = 0;
 	}
 	return true;
 }
@@ -73,7 +82,7 @@ enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_
 		return sv_copy_file(place->file, place->offset, here, count, skip, length, true)
 			       ? COPY_DONE
 			       : COPY_THERE;
-	if (!list_is_mapped(here, count, length))
+	if (!list_is_mapped(here, count, skip, length))
 		return COPY_HERE;
 	stores_out(here, count, skip, place->at, length);
 	return COPY_DONE;
@@ -86,7 +95,7 @@ enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t
 		return sv_copy_file(place->file, place->offset, here, count, skip, length, false)
 			       ? COPY_DONE
 			       : COPY_THERE;
-	if (!list_is_mapped(here, count, length))
+	if (!list_is_mapped(here, count, skip, length))
 		return COPY_HERE;
 	loads_in(here, count, skip, place->at, length);
 	return COPY_DONE;
