@@ -16,6 +16,7 @@
 #include "softverbs/rc/rc.h"
 #include "softverbs/rc/remote_rq.h"
 #include "softverbs/ud/ud.h"
+#include "softverbs/verbs/swap.h"
 #include "util/log.h"
 
 /* Calls `handle` with each QP of this process, pinned. */
@@ -212,10 +213,10 @@ static void data_peer_free(struct sv_peer *peer)
 
 static void share_message(struct sv_peer *peer, const struct share_text *text, int fd)
 {
-	if (text->verb == SHARE_ASK)
-		sv_mw_file_answer(peer, text->key);
-	else
+	if (text->verb != SHARE_ASK)
 		sv_direct_message(peer, text, fd);
+	else if (!sv_swap_ask(peer, text->key))
+		sv_mw_file_answer(peer, text->key);
 	sv_foreign_close(&fd, 1);
 }
 

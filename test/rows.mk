@@ -33,7 +33,7 @@ suites    := $(addprefix $(B)/test/,$(unit_all) $(conform) $(fuzz)) $(one_suites
 verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-many killed killed-busy strace perftest \
 	perftest-sizes perftest-vendor ofed others)
 verbs_ways := $(if $(SAN)$(findstring clang,$(CC)),,pvm-user memfd-unshare) bounce-user
-verbs_some := $(addprefix test/blackbox/verbs-perftest,-sizes.sh@pvm-user -sizes.sh@memfd-unshare .sh@bounce-user)
+verbs_some := $(addprefix test/blackbox/verbs-perftest,-sizes.sh@pvm-user .sh@bounce-user)
 verbs_each := $(if $(LONG),$(verbs_rows),$(filter-out %-perftest.sh %-sizes.sh %-vendor.sh,$(verbs_rows)))
 # Rows that take long, with LONG=1 only: a build with musl; RC over libfabric, whose providers carry UD in any case.
 rows_long := $(addprefix test/,install/musl.sh blackbox/fabric-data-tcp.sh blackbox/fabric-data-net.sh)
@@ -42,7 +42,10 @@ blackbox  := $(filter-out test/blackbox/lib% %-sizes.sh $(if $(LONG),,$(rows_lon
 
 # --- parts ----------------------------------------------------------------------------------------
 
-# SHORT=1, for a machine that is only shown to be set up: one row of each kind.
+# SHORT=1, for a machine that is only shown to be set up: no suite that races for seconds, and one row of each kind.
+races := $(addprefix $(B)/test/,test_hammer_% test_%_storm test_%_streams test_ev_race test_srq_kills test_softverbs_put \
+	test_softverbs_death conform_long conform_atomic fuzz_%)
+suites_short := $(filter-out $(races),$(suites))
 rows_short := $(addsuffix .sh,$(addprefix test/blackbox/,bad-input datinfo dtest-ours dtestcm dtestsrq dtestx-ud \
 	dapltest-local event-mixing examples fabric-data one-programs packaged-registry tools verbs-symbols)) \
 	test/install/install.sh

@@ -232,9 +232,9 @@ check-verbs: tests
 	$(Q)$(test_env) JOBS=1 LIMIT=1200 test/run test/blackbox/verbs-symbols.sh test/blackbox/verbs-perftest-speed.sh \
 		$(foreach role,user unshare,$(foreach way,pvm memfd bounce,$(addsuffix @$(way)-$(role),$(verbs_rows))))
 # The goals of the counts are for gcc's code. They come first because they take long and do not depend on the load.
-# SHORT=1 runs every suite, and one row of each kind.
+# SHORT=1 runs the suites that do not race for seconds, and one row of each kind.
 check: tests check-layers check-locks check-headers check-man check-rules check-style $(if $(SAN),,check-exports)
-	$(Q)$(test_env) test/run $(if $(SHORT)$(findstring clang,$(CC)),,$(firstword $(exact))) $(suites) $(if $(SHORT),$(rows_short),$(blackbox))
+	$(Q)$(test_env) test/run $(if $(SHORT)$(findstring clang,$(CC)),,$(firstword $(exact))) $(if $(SHORT),$(suites_short),$(suites)) $(if $(SHORT),$(rows_short),$(blackbox))
 	$(Q)$(if $(SHORT),:,test/table -s $(B))
 
 # The lines and branches of the registry and the provider that the tests reach; fails below 85 % of the branches. The

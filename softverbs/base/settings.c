@@ -22,6 +22,7 @@ static const char *const link_words[] = {
 static const char *const direct_words[] = {
 	[SV_DIRECT_OFF] = "off",
 	[SV_DIRECT_SHARED] = "shared",
+	[SV_DIRECT_PRIVATE] = "private",
 };
 
 static const struct {
@@ -33,8 +34,8 @@ static const struct {
 	[SV_SET_COPY] = { "SOFTVERBS_COPY", 0, SV_WISH_BOUNCE, SV_WISH_AUTO, copy_words, NULL },
 	/* beyond the default, one copy by the kernel is faster than two through the ring */
 	[SV_SET_EAGER] = { "SOFTVERBS_EAGER", 0, 65536, 4096, NULL, NULL },
-	[SV_SET_DIRECT] = { "SOFTVERBS_DIRECT", 0, SV_DIRECT_SHARED, SV_DIRECT_SHARED, direct_words,
-			    NULL },
+	[SV_SET_DIRECT] = { "SOFTVERBS_DIRECT", 0, SV_DIRECT_PRIVATE, SV_DIRECT_SHARED,
+			    direct_words, NULL },
 	[SV_SET_LINK] = { "SOFTVERBS_LINK", 0, SV_LINK_INFINIBAND, SV_LINK_ETHERNET, link_words,
 			  NULL },
 	[SV_SET_LOG] = { "SOFTVERBS_LOG", 0, LOG_ERROR | LOG_WARN | LOG_NOTE | LOG_TRACE, 0, NULL,

@@ -33,7 +33,8 @@ enum sv_copy_wish {
 /* Which memory of a peer this process maps, and lets its peers map, for RDMA. */
 enum sv_direct_wish {
 	SV_DIRECT_OFF,
-	SV_DIRECT_SHARED, /* memory that is shared already and cannot shrink */
+	SV_DIRECT_SHARED,  /* memory that is shared already */
+	SV_DIRECT_PRIVATE, /* private memory that is used often, too */
 };
 
 /* How the port presents itself; messages take the same path either way. */

@@ -38,7 +38,10 @@ struct cq_kept {
 enum cq_slow {
 	CQ_BROKEN = 1, /* overrun: polls return `left` more completions, then fail */
 	CQ_KEEPS = 2,  /* `kept` is not empty */
+	CQ_STILL = 4,  /* polls find nothing for a moment, and do nothing (verbs/still.h) */
 };
+
+#define CQ_SWAP (1u << 31) /* in `served`: a poll lets the engine swap memory (verbs/swap.h) */
 
 struct sv_cq {
 	union {

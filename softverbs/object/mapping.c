@@ -12,97 +12,114 @@
 #include <unistd.h>
 #include "softverbs/object/area.h"
 #include "softverbs/object/mapping.h"
+#include "softverbs/object/pool.h"
 
 #define FOLDER "/dev/shm/" /* of shm_open */
 
-/* A line of /proc/self/maps. */
-struct line {
-	uint64_t begin, end, offset;
-	unsigned major, minor;
-	uint64_t ino;
-	bool shared, is_segment;
-	const char *path; /* in the text of the line, up to its end */
-};
-
-static bool line_parse(const char *text, struct line *line)
+static bool line_parse(char *text, struct map_line *line)
 {
+	unsigned major, minor;
 	char rights[5];
 	int path = 0;
 
 	if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		   &line->begin, &line->end, rights, &line->offset, &line->major, &line->minor,
-		   &line->ino, &path) != 7)
+		   &line->begin, &line->end, rights, &line->offset, &major, &minor, &line->ino,
+		   &path) != 7)
 		return false;
+	text[strcspn(text, "\n")] = 0;
+	line->dev = makedev(major, minor);
+	line->accessible = rights[0] == 'r' && rights[1] == 'w';
 	line->shared = rights[3] == 's';
 	line->path = text + path;
-	line->is_segment = !strncmp(line->path, "/SYSV", 5);
 	return true;
 }
 
+bool sv_mapping_each(bool (*each)(const struct map_line *line, void *arg), void *arg)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char text[PATH_MAX + 128];
+	struct map_line line;
+
+	if (!maps)
+		return false;
+	while (fgets(text, sizeof(text), maps))
+		if (line_parse(text, &line) && !each(&line, arg))
+			break;
+	fclose(maps);
+	return true;
+}
+
+/* ---- one file under a range ---- */
+
 /* The kernel's own files, which have no name in any folder, are on the file system of the areas. */
-static bool is_of_kernel(const struct line *line)
+static bool is_of_kernel(const struct map_line *line)
 {
 	struct stat st;
 
-	return !fstat(sv_area_own()->by_owner_fd, &st) &&
-	       st.st_dev == makedev(line->major, line->minor);
+	return !fstat(sv_area_own()->by_owner_fd, &st) && st.st_dev == line->dev;
 }
 
-static bool follows(const struct line *line, const struct line *before)
+static bool is_segment(const struct map_line *line)
 {
-	return line->shared && line->begin == before->end && line->ino == before->ino &&
-	       line->major == before->major && line->minor == before->minor &&
-	       line->offset - before->offset == before->end - before->begin;
+	return !strncmp(line->path, "/SYSV", 5);
+}
+
+/* The pool of another copy of this library may take its pages back at any time. */
+static bool is_foreign_pool(const struct map_line *line)
+{
+	return pool_is_named(line->path) && !sv_pool_is(line->dev, line->ino);
 }
 
 /* True for a file of a kind that sv_mapping_open may open. */
-static bool take(const struct line *line, uint64_t addr, struct mapping *at)
+static bool take(const struct map_line *line, uint64_t addr, struct mapping *at)
 {
-	size_t length = strcspn(line->path, "\n");
-	bool named = !strncmp(line->path, FOLDER, strlen(FOLDER)) && length < sizeof(at->path);
+	bool named = !strncmp(line->path, FOLDER, strlen(FOLDER)) &&
+		     strlen(line->path) < sizeof(at->path);
 
-	if (!line->shared || line->begin > addr || !(named || is_of_kernel(line)))
+	if (!line->shared || line->begin > addr || !(named || is_of_kernel(line)) ||
+	    is_foreign_pool(line))
 		return false;
-	at->dev = makedev(line->major, line->minor);
+	at->dev = line->dev;
 	at->ino = line->ino;
 	at->offset = line->offset + (addr - line->begin);
-	at->is_segment = line->is_segment && !named;
-	at->path[0] = 0;
-	if (named)
-		strncat(at->path, line->path, length);
+	at->is_segment = is_segment(line) && !named;
+	strcpy(at->path, named ? line->path : "");
 	return true;
 }
 
-/* Whether the lines from the one that contains `addr` on are in one file, up to `end`. */
-static bool lines_cover(FILE *maps, uint64_t addr, uint64_t end, struct mapping *at)
-{
-	struct line line, before = { 0 };
-	char text[PATH_MAX + 128];
-	bool found = false;
+struct search {
+	uint64_t addr, end;
+	struct mapping *at;
+	struct map_line before; /* but for its path */
+	bool begun, found;
+};
 
-	while (fgets(text, sizeof(text), maps)) {
-		if (!line_parse(text, &line) || line.end <= addr)
-			continue;
-		if (found ? !follows(&line, &before) : !take(&line, addr, at))
-			return false;
-		found = true;
-		if (line.end >= end)
-			return true;
-		before = line;
-	}
-	return false;
+static bool follows(const struct map_line *line, const struct map_line *before)
+{
+	return line->shared && line->begin == before->end && line->ino == before->ino &&
+	       line->dev == before->dev &&
+	       line->offset - before->offset == before->end - before->begin;
+}
+
+static bool search_line(const struct map_line *line, void *arg)
+{
+	struct search *search = arg;
+
+	if (line->end <= search->addr)
+		return true;
+	if (search->begun ? !follows(line, &search->before) : !take(line, search->addr, search->at))
+		return false;
+	search->begun = true;
+	search->before = *line;
+	search->found = line->end >= search->end;
+	return !search->found;
 }
 
 bool sv_mapping_find(uint64_t addr, uint64_t length, struct mapping *at)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	bool found;
+	struct search search = { .addr = addr, .end = addr + length, .at = at };
 
-	if (!maps)
-		return false;
-	found = lines_cover(maps, addr, addr + length, at);
-	fclose(maps);
-	return found;
+	return sv_mapping_each(search_line, &search) && search.found;
 }
 
 /* ---- descriptors ---- */
@@ -162,4 +179,37 @@ int sv_mapping_open(const struct mapping *at)
 		return at->path[0] ? open_checked(at, at->path, O_NOFOLLOW) : -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", theirs);
 	return open_checked(at, path, 0);
+}
+
+bool sv_mapping_has_object(const char *name)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	bool has = false;
+
+	while (folder && !has && (entry = readdir(folder))) {
+		char target[64] = "";
+
+		has = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0 &&
+		      !strncmp(target, "anon_inode:", 11) && !strcmp(target + 11, name);
+	}
+	if (folder)
+		closedir(folder);
+	return has;
+}
+
+/* ---- locked memory ---- */
+
+bool sv_mapping_is_locked(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	unsigned long locked = 1;
+	char line[256];
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmLck: %lu", &locked) == 1)
+			break;
+	if (status)
+		fclose(status);
+	return locked;
 }

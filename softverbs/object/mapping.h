@@ -7,6 +7,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A line of /proc/self/maps. */
+struct map_line {
+	uint64_t begin, end, offset;
+	dev_t dev;
+	ino_t ino;
+	bool accessible; /* it can be read and written */
+	bool shared;
+	const char *path; /* "" if the mapping has no name */
+};
+
+/* Calls `each` with the lines in order, until it returns false. False if they cannot be read. */
+bool sv_mapping_each(bool (*each)(const struct map_line *line, void *arg), void *arg);
+
 /*
  * A range inside one file in memory: a segment of shmget(2), a memfd, shared anonymous memory, or a file of shm_open(3).
  */
@@ -23,5 +36,11 @@ bool sv_mapping_find(uint64_t addr, uint64_t length, struct mapping *at);
 
 /* Opens the file once more, for writing where the program may: a descriptor, or -1 if the file cannot be reached. */
 int sv_mapping_open(const struct mapping *at);
+
+/* True if a descriptor of this process is one of the kernel's objects of this name ("[io_uring]"). */
+bool sv_mapping_has_object(const char *name);
+
+/* True if memory of this process is locked, or the kernel does not say. */
+bool sv_mapping_is_locked(void);
 
 #endif

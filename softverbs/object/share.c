@@ -11,6 +11,7 @@
 #include "softverbs/base/settings.h"
 #include "softverbs/object/area.h"
 #include "softverbs/object/mapping.h"
+#include "softverbs/object/pool.h"
 #include "softverbs/object/share.h"
 #include "util/cancel.h"
 #include "util/log.h"
@@ -123,6 +124,37 @@ const struct region_entry *sv_file_find(uint32_t lkey)
 	}
 	pthread_mutex_unlock(&files->lock);
 	return file == FILE_NONE ? NULL : region;
+}
+
+void sv_file_find_again(uint32_t lkey)
+{
+	struct region_entry *region = &sv_area_own()->by_owner->region[lkey >> 16];
+	struct sv_files *files = &sv_area_own()->files;
+	uint32_t none = FILE_NONE;
+
+	pthread_mutex_lock(&files->lock);
+	atomic_compare_exchange_strong_explicit(&region->file, &none, FILE_UNKNOWN,
+						memory_order_relaxed, memory_order_relaxed);
+	pthread_mutex_unlock(&files->lock);
+	sv_file_find(lkey);
+}
+
+bool sv_file_is_pool(const struct region_entry *region)
+{
+	struct sv_files *files = &sv_area_own()->files;
+	const struct sv_file *file;
+	bool is = false;
+	uint32_t id;
+
+	if (!files->swaps)
+		return false;
+	pthread_mutex_lock(&files->lock);
+	id = atomic_load_explicit(&region->file, memory_order_relaxed);
+	file = &files->file[FILE_NUMBER(id)];
+	if (id != FILE_UNKNOWN && id != FILE_NONE)
+		is = sv_pool_is(file->dev, file->ino);
+	pthread_mutex_unlock(&files->lock);
+	return is;
 }
 
 /* ---- the end of a file ---- */
@@ -240,13 +272,18 @@ void sv_files_open(struct sv_files *files)
 	files->off = true; /* it cannot see that two addresses are one word */
 #else
 	files->off = sv_setting(SV_SET_DIRECT) == SV_DIRECT_OFF;
+	/* an adapter may hold on to pages */
+	files->swaps = sv_setting(SV_SET_DIRECT) == SV_DIRECT_PRIVATE &&
+		       !strcmp(sv_setting_text(SV_SET_FABRIC), "off");
 #endif
 }
 
 void sv_files_close(struct sv_files *files)
 {
+	sv_engine_timer_cancel(&files->again);
 	for (uint32_t i = 0; i < SV_FILES; i++)
 		if (files->file[i].fd >= 0)
 			close(files->file[i].fd);
 	pthread_mutex_destroy(&files->lock);
+	sv_pool_close();
 }

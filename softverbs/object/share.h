@@ -38,10 +38,21 @@ struct sv_file {
 	uint64_t asked[SV_WORDS(SV_PEERS)]; /* the peers that asked */
 };
 
+#define SHARE_ASKS 64u
+
 struct sv_files {
-	pthread_mutex_t lock; /* guards all members; acquired before the links lock */
-	bool off;
+	pthread_mutex_t lock; /* guards `file`; acquired before the links lock */
+	bool off;	      /* constant, as is the next */
+	bool swaps;	      /* private memory may move into the pool */
 	struct sv_file file[SV_FILES];
+	/* Engine only: the peers that have an answer when that was tried. */
+	struct {
+		uint16_t peer;
+		uint32_t key, lkey; /* lkey: that of the region */
+	} ask[SHARE_ASKS];
+	uint32_t asks, tries;
+	struct sv_timer again;
+	_Atomic(bool) due; /* a poll is to let the engine try */
 };
 
 enum share_verb {
@@ -71,6 +82,10 @@ uint32_t sv_file_of_new(unsigned access);
  * Returns the region's entry if it lies in a file, else NULL.
  */
 const struct region_entry *sv_file_find(uint32_t lkey);
+/* The same, for a region that did not lie in a file before. */
+void sv_file_find_again(uint32_t lkey);
+/* Whether a region lies in the pool (pool.h), as far as it is known. */
+bool sv_file_is_pool(const struct region_entry *region);
 /* Of a region whose key is withdrawn: no peer is about to use it. */
 void sv_file_release(uint32_t lkey);
 

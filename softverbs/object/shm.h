@@ -383,7 +383,8 @@ struct area_by_owner {
 	uint64_t by_owner_size, by_peers_size;
 	uint64_t nonce[2];
 	int64_t pid;
-	uint8_t unused[4096 - 56];
+	_Atomic(uint32_t) still; /* QPs are unpublished for a time (verbs/still.h) */
+	uint8_t unused[4096 - 60];
 	struct region_entry region[SV_REGIONS];
 	struct qp_by_owner qp[SV_QPS];
 	struct rx_by_owner rx[SV_QPS];

@@ -155,7 +155,9 @@ void sv_arrivals_land(uint32_t pd)
 		wq = qp->srq ? &qp->srq->wq : &qp->rq;
 		if (wq->pd == pd && !qp->ud) {
 			lock_acquire(&qp->recv_cq->lock);
+			pthread_rwlock_rdlock(&area->serve_lock); /* see sv_still_begin */
 			qp_land_locked(qp, wq);
+			pthread_rwlock_unlock(&area->serve_lock);
 			lock_release(&qp->recv_cq->lock);
 		}
 		sv_qp_unpin(qp);

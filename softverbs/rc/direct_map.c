@@ -2,7 +2,6 @@
 /* Maps a file that a peer offers. The peer is not trusted: the kernel is asked what the file is. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +14,8 @@
 #include "softverbs/object/mapping.h"
 #include "softverbs/rc/direct_map.h"
 
-#define END_MAX (1ull << 46) /* bytes */
+#define END_MAX	      (1ull << 46) /* bytes */
+#define MEMFD_END_MAX (1ull << 62)
 
 static uint64_t page_round(uint64_t size)
 {
@@ -38,21 +38,6 @@ static bool is_same_namespace(const uint64_t ipc[2])
 	return !stat("/proc/self/ns/ipc", &st) && st.st_dev == ipc[0] && st.st_ino == ipc[1];
 }
 
-/* Where all memory is locked, an attached segment would become present as a whole. */
-static bool memory_is_locked(void)
-{
-	FILE *status = fopen("/proc/self/status", "re");
-	unsigned long locked = 1;
-	char line[256];
-
-	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "VmLck: %lu", &locked) == 1)
-			break;
-	if (status)
-		fclose(status);
-	return locked;
-}
-
 /* The segment is one of this user, so that a peer cannot name one that only this process may use. */
 static int segment_attach(struct direct_map *map, const struct share_text *text)
 {
@@ -61,7 +46,8 @@ static int segment_attach(struct direct_map *map, const struct share_text *text)
 	struct mapping found;
 	void *base;
 
-	if (!is_same_namespace(text->ipc) || memory_is_locked())
+	/* Where all memory is locked, an attached segment would become present as a whole. */
+	if (!is_same_namespace(text->ipc) || sv_mapping_is_locked())
 		return EXDEV;
 	if (shmctl(id, IPC_STAT, &segment))
 		return errno;
@@ -92,7 +78,7 @@ static bool range_set(struct direct_map *map, const struct share_text *text, int
 {
 	struct stat st;
 
-	if (text->begin >= text->end || text->end > END_MAX || fstat(fd, &st) ||
+	if (text->begin >= text->end || text->end > MEMFD_END_MAX || fstat(fd, &st) ||
 	    (uint64_t)st.st_size < text->end)
 		return false;
 	map->begin = text->begin & ~(CHUNK - 1);

@@ -175,6 +175,19 @@ bool sv_sq_claim_locked(struct sv_qp *qp)
 	return true;
 }
 
+bool sv_sq_halt(struct sv_qp *qp)
+{
+	struct sv_sq *sq = &qp->sq;
+	bool halted;
+
+	if (!lock_try(&sq->lock))
+		return false;
+	halted = !sq->executing;
+	sq->executing = true;
+	lock_release(&sq->lock);
+	return halted;
+}
+
 void sv_sq_run_claimed(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;

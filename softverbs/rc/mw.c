@@ -254,14 +254,21 @@ static uint32_t region_under_locked(uint32_t key)
 	return !mw ? key : mw->lkey && mw->key == key ? mw->lkey : 0;
 }
 
+uint32_t sv_mw_region_under(uint32_t key)
+{
+	uint32_t lkey;
+
+	pthread_mutex_lock(&sv_area_own()->mw_lock);
+	lkey = region_under_locked(key);
+	pthread_mutex_unlock(&sv_area_own()->mw_lock);
+	return lkey;
+}
+
 void sv_mw_file_answer(struct sv_peer *peer, uint32_t key)
 {
 	struct area *area = sv_area_own();
-	uint32_t lkey;
+	uint32_t lkey = sv_mw_region_under(key);
 
-	pthread_mutex_lock(&area->mw_lock);
-	lkey = region_under_locked(key);
-	pthread_mutex_unlock(&area->mw_lock);
 	sv_file_find(lkey); /* reads /proc: not with the lock, for which binds wait */
 	pthread_mutex_lock(&area->mw_lock);
 	lkey = region_under_locked(key);

@@ -20,6 +20,8 @@ int sv_mw_execute_invalidate(struct sv_qp *qp, uint32_t key);
  */
 bool sv_mw_region_close(uint32_t lkey);
 
+/* The key of the region under a window, or a region's own; 0 if the key is none any more. */
+uint32_t sv_mw_region_under(uint32_t key);
 /* Engine: a peer asks for the file under a key, that of a region or of a window. */
 void sv_mw_file_answer(struct sv_peer *peer, uint32_t key);
 

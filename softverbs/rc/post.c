@@ -205,7 +205,7 @@ static int post_slow_locked(struct sv_qp *qp, const struct ibv_send_wr *wr)
 		if (sq->head - sq->polled_seen > sq->mask)
 			return state == IBV_QPS_RTS || state >= IBV_QPS_SQD ? ENOMEM : EINVAL;
 	}
-	if (unlikely(state != IBV_QPS_RTS || sq->exec != sq->head))
+	if (unlikely(state != IBV_QPS_RTS || sq->exec != sq->head || sq->executing))
 		return post_waiting_locked(qp, wr, state);
 	length = length_of(wr);
 	status = unlikely(wr_is_held(wr, length)) ? POST_HELD : execute(qp, wr, (uint32_t)length);

@@ -49,6 +49,11 @@ void sv_sq_run_locked(struct sv_qp *qp, unsigned room);
 bool sv_sq_claim_locked(struct sv_qp *qp);
 void sv_sq_run_claimed(struct sv_qp *qp);
 /*
+ * Makes the caller the executor, if there is none, so that other threads leave all but short sends in the queue. True: the
+ * caller must call sv_sq_run_claimed. Does not wait.
+ */
+bool sv_sq_halt(struct sv_qp *qp);
+/*
  * Acquires the lock, executes at most one chunk, notifies. The engine does not wait for the lock;
  * it tries again later.
  */

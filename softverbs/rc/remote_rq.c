@@ -115,12 +115,14 @@ static void tx_point(struct sv_qp *qp, struct sv_peer *peer)
 		(atomic_load_explicit(&remote->by_peers->busy, memory_order_relaxed) + 1) & ~1u;
 }
 
-/* Whether the peer's SRQ is being resized. */
+/* Whether the QP will be published again: the peer resizes its SRQ, or all its QPs are still. */
 static bool tx_is_moving(const struct sv_peer *peer, const struct qp_by_owner *by_owner)
 {
 	uint32_t srq = __atomic_load_n(&by_owner->srq,
 				       __ATOMIC_RELAXED); /* the epoch does not protect it yet */
 
+	if (atomic_load_explicit(&peer->by_owner->still, memory_order_acquire))
+		return true;
 	return srq && srq <= SV_SRQS &&
 	       atomic_load_explicit(&peer->by_owner->srq[srq - 1].moving, memory_order_acquire);
 }

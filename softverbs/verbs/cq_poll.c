@@ -5,6 +5,7 @@
 #include "softverbs/link/transport.h"
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/rc.h"
+#include "softverbs/verbs/swap.h"
 #include "util/cancel.h"
 
 static int sends_poll_locked(struct sv_qp *qp, uint32_t ready, int count, struct ibv_wc *wc)
@@ -190,11 +191,22 @@ static void far_unlocked(struct sv_cq *cq)
 	lock_acquire(&cq->lock);
 }
 
+static void swap_unlocked(struct sv_cq *cq)
+{
+	lock_release(&cq->lock);
+	sv_swap_turn();
+	lock_acquire(&cq->lock);
+}
+
 /* Not inlined: the fast path would save registers for it. */
 static __attribute__((noinline)) void poll_work_locked(struct sv_cq *cq)
 {
 	struct sv_qp *claimed;
 
+	if (cq->slow & CQ_STILL)
+		return;
+	if (unlikely(atomic_load_explicit(&cq->served, memory_order_relaxed) & CQ_SWAP))
+		swap_unlocked(cq);
 	serve_locked(cq);
 	claimed = progress_locked(cq);
 	if (claimed)
@@ -265,7 +277,7 @@ static __attribute__((noinline)) int poll_slow_locked(struct sv_cq *cq, int coun
 {
 	int kept = cq->slow & CQ_KEEPS ? sv_cq_kept_take_locked(cq, count, wc) : 0, n;
 
-	if (kept == count)
+	if (kept == count || cq->slow & CQ_STILL)
 		return kept;
 	n = cq->slow & CQ_BROKEN ? merge_broken_locked(cq, count - kept, wc + kept)
 				 : merge_locked(cq, count - kept, wc + kept);

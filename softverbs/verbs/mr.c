@@ -14,6 +14,7 @@
 #include "softverbs/object/srq.h"
 #include "softverbs/rc/rc.h"
 #include "softverbs/ud/ud.h"
+#include "softverbs/verbs/swap.h"
 #include "util/log.h"
 
 #undef ibv_reg_mr
@@ -195,10 +196,21 @@ static void region_leave(uint32_t lkey, uint32_t pd, const struct region_entry *
 	sv_region_forget(lkey);
 }
 
+/* The key is withdrawn, and the entry not used again yet. */
+static void file_leave(uint32_t lkey)
+{
+	const struct region_entry *region = &sv_area_own()->by_owner->region[lkey >> 16];
+	bool in_pool = sv_file_is_pool(region);
+
+	sv_file_release(lkey);
+	if (in_pool)
+		sv_swap_back(region->addr, region->length);
+}
+
 static void rereg_move(struct sv_mr *mr, struct region_entry *entry, struct ibv_pd *pd)
 {
 	region_leave(mr->ibv.lkey, mr->ibv.pd->handle, entry);
-	sv_file_release(mr->ibv.lkey);
+	file_leave(mr->ibv.lkey);
 	atomic_init(&entry->file, sv_file_of_new(entry->access));
 	sv_region_publish(mr->ibv.lkey, entry);
 	if (is_received(mr->ibv.lkey))
@@ -260,7 +272,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	if (!sv_mw_region_close(ibv->lkey))
 		return EBUSY;
 	region_leave(ibv->lkey, ibv->pd->handle, NULL);
-	sv_file_release(ibv->lkey);
+	file_leave(ibv->lkey);
 	sv_region_release(ibv->lkey);
 	if (mr->map)
 		munmap(mr->map, mr->map_size);

@@ -7,6 +7,7 @@
 #define DIRECT_RIG_H
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include "softverbs/object/share.h"
@@ -24,8 +25,12 @@ enum rig_order {
 	RIG_WITHDRAW, /* the same, and sets the first RIG_SET bytes of the memory to RIG_BYTE before it answers */
 	RIG_RECEIVE, /* posts a receive of the whole region; answers with the result */
 	RIG_WINDOW,  /* offset:32 | length:32; binds a window, answers with address and key */
+	RIG_CALL,    /* a rig_work and its argument; answers with the result */
 	RIG_END,
 };
+
+struct rig;
+typedef uint64_t rig_work(struct rig *rig, uint64_t arg);
 
 struct rig {
 	uint8_t *memory; /* as this process sees it */
@@ -36,6 +41,8 @@ struct rig {
 	uint64_t address; /* in the target, of the registered range */
 	uint32_t key;
 	const char *direct; /* the target's SOFTVERBS_DIRECT */
+	bool polls;	    /* the target polls its CQ until it has an order */
+	struct ibv_mr *mr;  /* in the target */
 };
 
 static inline bool rig_segment(struct rig *rig)
@@ -114,6 +121,25 @@ static inline void target_window(struct rig *rig, struct ibv_mr *mr, struct ibv_
 	process_say(fd, mw->rkey);
 }
 
+static inline bool target_hear(struct rig *rig, int fd, uint64_t *order)
+{
+	struct pollfd said = { .fd = fd, .events = POLLIN };
+	struct ibv_wc wc;
+
+	while (rig->polls && !poll(&said, 1, 0))
+		ibv_poll_cq(rig->node.cq, 1, &wc);
+	return process_hear(fd, order);
+}
+
+static inline uint64_t target_call(struct rig *rig, int fd)
+{
+	uint64_t work = 0, arg = 0;
+
+	if (!process_hear(fd, &work) || !process_hear(fd, &arg))
+		return 0;
+	return ((rig_work *)(uintptr_t)work)(rig, arg);
+}
+
 static inline int rig_target(int fd, void *arg)
 {
 	const struct node_options options = { .memory = 4096 };
@@ -127,11 +153,15 @@ static inline int rig_target(int fd, void *arg)
 	if (!node_open(&rig->node, &options) || !node_connect(&rig->node, 0, 1, fd))
 		return 1;
 	mw = ibv_alloc_mw(rig->node.pd, IBV_MW_TYPE_1);
-	while (process_hear(fd, &order) && order != RIG_END) {
+	while (target_hear(rig, fd, &order) && order != RIG_END) {
 		int result = 0;
 
 		if (order == RIG_REGISTER) {
-			mr = target_register(rig, fd);
+			rig->mr = mr = target_register(rig, fd);
+			continue;
+		}
+		if (order == RIG_CALL) {
+			process_say(fd, target_call(rig, fd));
 			continue;
 		}
 		if (order == RIG_WINDOW) {
@@ -181,6 +211,17 @@ static inline int rig_ask(struct rig *rig, enum rig_order order)
 
 	process_say(rig->target.fd, order);
 	return process_hear(rig->target.fd, &result) ? (int)result : -1;
+}
+
+/* The result of a function that the target calls. */
+static inline uint64_t rig_call(struct rig *rig, rig_work *work, uint64_t arg)
+{
+	uint64_t result = UINT64_MAX;
+
+	process_say(rig->target.fd, RIG_CALL);
+	process_say(rig->target.fd, (uintptr_t)work);
+	process_say(rig->target.fd, arg);
+	return process_hear(rig->target.fd, &result) ? result : UINT64_MAX;
 }
 
 static inline int rig_deregister(struct rig *rig)

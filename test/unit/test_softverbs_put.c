@@ -341,12 +341,12 @@ static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes, bo
 
 static void by_the_initiator(void)
 {
-	put_loop("pvm", SV_COPY_PVM, 20000, false);
+	put_loop("pvm", SV_COPY_PVM, 10000, false);
 }
 
 static void through_a_descriptor(void)
 {
-	put_loop("memfd", SV_COPY_MEMFD, 20000, false);
+	put_loop("memfd", SV_COPY_MEMFD, 10000, false);
 }
 
 static void by_the_target(void)
@@ -357,20 +357,20 @@ static void by_the_target(void)
 static void by_stores(void)
 {
 	put_loop_in("pvm", SV_COPY_PVM, 50000, false, 1);
-	put_loop_in("bounce", SV_COPY_BOUNCE, 20000, false, 1);
+	put_loop_in("bounce", SV_COPY_BOUNCE, 5000, false, 1);
 }
 
 static void through_the_file(void)
 {
-	put_loop_in("pvm", SV_COPY_PVM, 20000, false, 2);
-	put_loop_in("bounce", SV_COPY_BOUNCE, 20000, false, 2);
+	put_loop_in("pvm", SV_COPY_PVM, 10000, false, 2);
+	put_loop_in("bounce", SV_COPY_BOUNCE, 5000, false, 2);
 }
 
 static void under_rough_conditions(void)
 {
-	put_loop_in("pvm", SV_COPY_PVM, 4000, true, 1);
-	put_loop("pvm", SV_COPY_PVM, 4000, true);
-	put_loop("memfd", SV_COPY_MEMFD, 4000, true);
+	put_loop_in("pvm", SV_COPY_PVM, 2000, true, 1);
+	put_loop("pvm", SV_COPY_PVM, 2000, true);
+	put_loop("memfd", SV_COPY_MEMFD, 2000, true);
 	put_loop("bounce", SV_COPY_BOUNCE, 1000, true);
 }
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* A rig (direct_rig.h) whose target swaps its private memory; the target says what it sees in it. */
+#ifndef PRIVATE_RIG_H
+#define PRIVATE_RIG_H
+
+#include "softverbs/object/mapping.h"
+#include "softverbs/object/pool.h"
+#include "test/unit/direct_rig.h"
+
+#define PAGE 4096u
+
+/* ---- the target's memory ---- */
+
+struct kind {
+	uint64_t at;
+	bool found, pooled;
+};
+
+static inline bool kind_of_line(const struct map_line *line, void *arg)
+{
+	struct kind *kind = arg;
+
+	if (kind->at >= line->end)
+		return true;
+	kind->found = kind->at >= line->begin;
+	kind->pooled = pool_is_named(line->path);
+	return false;
+}
+
+/* Whether the page at this offset is in the pool. */
+static inline uint64_t is_pooled(struct rig *rig, uint64_t offset)
+{
+	struct kind kind = { .at = (uintptr_t)rig->memory + offset };
+
+	return sv_mapping_each(kind_of_line, &kind) && kind.found && kind.pooled;
+}
+
+static inline uint64_t load(struct rig *rig, uint64_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, rig->memory + offset, sizeof(value));
+	return value;
+}
+
+/* The value that it stores is the offset's complement. */
+static inline uint64_t store(struct rig *rig, uint64_t offset)
+{
+	uint64_t value = ~offset;
+
+	memcpy(rig->memory + offset, &value, sizeof(value));
+	return value;
+}
+
+static inline bool private_begin(struct rig *rig)
+{
+	*rig = (struct rig){ .fd = -1, .id = -1, .direct = "private", .polls = true };
+	return rig_private(rig) && rig_open(rig);
+}
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* SOFTVERBS_DIRECT=private in a program with threads, which store and read while their memory moves. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include "test/unit/private_rig.h"
+
+#define WRITERS 3u
+
+static struct writer {
+	pthread_t thread;
+	_Atomic(bool) stop;
+	volatile uint64_t *word;
+	uint64_t stored, lost;
+} writers[WRITERS];
+
+/* Each word has one writer, so it holds what the writer stored last. */
+static void *writer_run(void *arg)
+{
+	struct writer *writer = arg;
+
+	while (!atomic_load(&writer->stop)) {
+		for (unsigned i = 0; i < 1000; i++) {
+			*writer->word = ++writer->stored;
+			writer->lost += *writer->word != writer->stored;
+		}
+	}
+	return NULL;
+}
+
+/* A queue pair beside the rig's, and the thread of the target that reads by it from the initiator. */
+static struct reader {
+	pthread_t thread;
+	_Atomic(bool) stop;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr; /* the initiator's of `source`, the target's of `word` */
+	uint64_t source[2], wrong;
+	uint32_t rkey;
+	volatile uint64_t *word;
+} reader = { .source = { 0x1111111111111111, 0x2222222222222222 } };
+
+static bool reader_open(struct rig *rig)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	reader.cq = ibv_create_cq(rig->node.context, 8, NULL, NULL, 0);
+	attr.send_cq = attr.recv_cq = reader.cq;
+	reader.qp = ibv_create_qp(rig->node.pd, &attr);
+	return reader.qp;
+}
+
+static void reader_close(void)
+{
+	CU_ASSERT_EQUAL(ibv_destroy_qp(reader.qp), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_cq(reader.cq), 0);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(reader.mr), 0);
+}
+
+static uint64_t reader_connect(struct rig *rig, uint64_t qpn)
+{
+	return reader_open(rig) && node_qp_connect(reader.qp, (uint32_t)qpn, &rig->node.options)
+		       ? reader.qp->qp_num
+		       : 0;
+}
+
+static bool reader_read(unsigned which)
+{
+	struct ibv_sge sge = { (uintptr_t)reader.word, 8, reader.mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_READ,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.rdma = { (uintptr_t)&reader.source[which], reader.rkey } },
+			   *bad;
+	struct ibv_wc wc;
+	int n;
+
+	if (ibv_post_send(reader.qp, &wr, &bad))
+		return false;
+	while (!(n = ibv_poll_cq(reader.cq, 1, &wc)))
+		sched_yield();
+	return n == 1 && wc.status == IBV_WC_SUCCESS;
+}
+
+/* The kernel stores for this thread, and must not be refused while memory moves. */
+static void *reader_run(void *arg)
+{
+	for (unsigned n = 0; !atomic_load(&reader.stop); n++)
+		reader.wrong += !reader_read(n % 2) || *reader.word != reader.source[n % 2];
+	return arg;
+}
+
+/* offset:32 | key of the source:32 */
+static uint64_t reader_start(struct rig *rig, uint64_t arg)
+{
+	reader.word = (uint64_t *)(rig->memory + (arg >> 32));
+	reader.rkey = (uint32_t)arg;
+	reader.mr = ibv_reg_mr(rig->node.pd, rig->memory + (arg >> 32), 8, IBV_ACCESS_LOCAL_WRITE);
+	return reader.mr && !pthread_create(&reader.thread, NULL, reader_run, NULL);
+}
+
+static uint64_t reader_stop(struct rig *rig, uint64_t unused)
+{
+	(void)rig, (void)unused;
+	atomic_store(&reader.stop, true);
+	pthread_join(reader.thread, NULL);
+	reader_close();
+	return reader.wrong;
+}
+
+static bool reader_begin(struct rig *rig, uint64_t offset)
+{
+	uint64_t qpn = reader_open(rig) ? rig_call(rig, reader_connect, reader.qp->qp_num) : 0;
+
+	reader.mr = ibv_reg_mr(rig->node.pd, reader.source, sizeof(reader.source), RIG_ALL);
+	return qpn && reader.mr && node_qp_connect(reader.qp, (uint32_t)qpn, &rig->node.options) &&
+	       rig_call(rig, reader_start, offset << 32 | reader.mr->rkey);
+}
+
+static uint64_t writers_start(struct rig *rig, uint64_t unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < WRITERS; i++) {
+		writers[i].word = (uint64_t *)(rig->memory + i * PAGE + 512);
+		if (pthread_create(&writers[i].thread, NULL, writer_run, &writers[i]))
+			return 0;
+	}
+	return 1;
+}
+
+static uint64_t writers_stop(struct rig *rig, uint64_t unused)
+{
+	uint64_t lost = 0;
+
+	(void)rig, (void)unused;
+	for (unsigned i = 0; i < WRITERS; i++) {
+		atomic_store(&writers[i].stop, true);
+		pthread_join(writers[i].thread, NULL);
+		lost += writers[i].lost + (*writers[i].word != writers[i].stored);
+	}
+	return lost;
+}
+
+/* Adds 1 until the word is mapped, or the deadline; returns how often. */
+static uint64_t add_until_mapped(struct rig *rig, uint64_t deadline)
+{
+	uint64_t old, sum = 0;
+
+	do {
+		CU_ASSERT_EQUAL(rig_add(rig, 0, 1, &old), IBV_WC_SUCCESS);
+		sum++;
+	} while (!sv_direct_count() && clock_now() < deadline);
+	return sum;
+}
+
+/* Threads of the program store without a pause while their pages move to and fro under a peer's adds. */
+static void threads_store(void)
+{
+	uint64_t sum = 0, patience = UNIT_PATIENCE * NSEC_PER_MSEC;
+	unsigned swaps = 0;
+	struct rig rig;
+
+	CU_ASSERT_TRUE_FATAL(private_begin(&rig));
+	CU_ASSERT_EQUAL(rig_call(&rig, writers_start, 0), 1);
+	CU_ASSERT_TRUE_FATAL(reader_begin(&rig, 2 * PAGE + 1024));
+	for (unsigned round = 0; round < 40 && patience; round++) {
+		CU_ASSERT_TRUE_FATAL(rig_register(&rig, 0, 1 << 20, RIG_ALL));
+		sum += add_until_mapped(&rig, clock_now() + patience);
+		if (sv_direct_count())
+			swaps++;
+		else if (!round)
+			patience = 0; /* the kernel does not hold threads for this user */
+		CU_ASSERT_EQUAL(rig_call(&rig, load, 0), sum);
+		CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
+		CU_ASSERT_EQUAL(rig_call(&rig, load, 0), sum);
+		CU_ASSERT_TRUE(unit_wait_for(rig_is_unmapped, NULL, UNIT_PATIENCE));
+	}
+	CU_ASSERT_EQUAL(rig_call(&rig, reader_stop, 0), 0);
+	reader_close();
+	CU_ASSERT_EQUAL(rig_call(&rig, writers_stop, 0), 0);
+	CU_ASSERT(!patience || swaps == 40);
+	printf("%u swaps under stores\n", swaps);
+	rig_close(&rig);
+}
+
+static const struct unit_test tests[] = {
+	{ "threads store while memory moves", threads_store },
+};
+
+UNIT_MAIN("softverbs_private_threads", tests)
