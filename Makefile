@@ -76,11 +76,18 @@ all: $(libs) $(libdat) $(drop) $(plugin) $(tell) $(progs) $(confs)
 
 # --- objects: rebuilt when the compiler or the flags change ------------------------------------------
 
+# Each of these says in one line which packages it lacks, before anything is compiled or packed.
+needing := bench deb html rpm
+needed  := $(addprefix need-,$(filter $(needing),$(MAKECMDGOALS)))
+.PHONY: $(needing:%=need-%)
+$(needing:%=need-%): need-%:
+	@CC='$(CC)' PATHS='$(filter -I% --sysroot=%,$(CPPFLAGS) $(CFLAGS))' FLAGS='$(filter -d --nodeps,$(DEB_FLAGS) $(RPM_FLAGS))' tools/missing $*
+
 # Each file holds a value; a product that depends on it is rebuilt when the value changes.
 value_of_flags     = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(unguarded) $(in_suites)
 value_of_folder    = $(build)
 value_of_libdir    = $(LIBDIR) $(SYSCONFDIR) $(PREFIX) $(LDFLAGS)
-$(addprefix $(B)/,flags folder libdir): FORCE
+$(addprefix $(B)/,flags folder libdir): FORCE | $(needed)
 	@mkdir -p $(@D); value='$(subst ','\'',$(value_of_$(@F)))'; \
 		printf '%s\n' "$$value" | cmp -s - $@ || printf '%s\n' "$$value" > $@
 

@@ -24,7 +24,7 @@ $(B)/bench/dat: $(call objs,bench/dat.c bench/measure.c) $(libs)
 	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2
 
 # Three minutes. ARGS='--rows wake --seconds 20': the options of bench/run.
-bench: all $(bench)
+bench: need-bench all $(bench)
 	$(Q)bench/run --svg '$(B)/bench/speeds.svg' $(ARGS) $(B)
 
 # DAT, ours and OFED's, beside verbs alone, in a guest with soft-RoCE (test/vm).

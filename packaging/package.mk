@@ -11,23 +11,25 @@ tarball := $(B)/dist/$(release).tar.gz
 sources = if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then git ls-files -z --cached --others --exclude-standard; \
           else find . -path ./build -prune -o -path './$(B)' -prune -o ! -type d -printf '%P\0'; fi
 dated   = $(shell date -u -d "$$(sed -n 's/^ -- .*>  //p' packaging/debian/changelog | head -n 1)" +%s)
-dist:
+dist: | $(needed)
 	@mkdir -p $(B)/dist
 	$(call say,DIST,$(tarball))
 	$(Q)$(sources) | LC_ALL=C sort -z | tar --null -T - --format=gnu --mtime=@$${SOURCE_DATE_EPOCH:-$(dated)} --owner=0 --group=0 --numeric-owner \
 		--mode=u=rwX,go=rX --transform='s|^|$(release)/|' -cf - | gzip -9n > $(tarball)
 
 # In a copy of the tarball's files, because Debian's tools search for the folder debian at its top.
-deb: dist
+deb: need-deb dist
 	$(Q)rm -rf $(B)/deb && mkdir -p $(B)/deb && cp $(tarball) $(B)/deb/udapl_$(VERSION).orig.tar.gz && \
 		tar -C $(B)/deb -xzf $(tarball) && cp -r packaging/debian $(B)/deb/$(release)
 	$(Q)cd $(B)/deb/$(release) && env -u MAKEFLAGS -u MAKELEVEL -u WERROR DEB_BUILD_OPTIONS="parallel=$$(nproc) $$DEB_BUILD_OPTIONS" \
 		dpkg-buildpackage -us -uc $(DEB_FLAGS) >../build.log 2>&1 || { tail -n 40 ../build.log; false; }
 	$(Q)ls $(B)/deb/*.deb
 
-rpm: dist
+# Where packages are not RPM packages, BuildRequires means nothing; tools/missing has looked for what is needed.
+rpm: need-rpm dist
 	$(Q)rm -rf $(B)/rpm && mkdir -p $(B)/rpm/SOURCES && cp $(tarball) $(B)/rpm/SOURCES
-	$(Q)env -u MAKEFLAGS -u MAKELEVEL -u WERROR rpmbuild -ba --define "_topdir $(build)/rpm" $(RPM_FLAGS) packaging/rpm/udapl.spec \
+	$(Q)env -u MAKEFLAGS -u MAKELEVEL -u WERROR rpmbuild -ba --define "_topdir $(build)/rpm" \
+		$$(rpm -q rpm >/dev/null 2>&1 || echo --nodeps) $(RPM_FLAGS) packaging/rpm/udapl.spec \
 		>$(B)/rpm/build.log 2>&1 || { tail -n 40 $(B)/rpm/build.log; false; }
 	$(Q)find $(B)/rpm/RPMS -name '*.rpm'
 

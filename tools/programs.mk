@@ -55,5 +55,5 @@ run-demo:
 	$(Q)BUILD="$(build)" test/demo
 
 # The manual as web pages, with the numbers of the last `make bench`.
-html:
+html: need-html
 	$(Q)tools/html '$(B)/html' '$(B)/bench/speeds.svg'
