@@ -191,4 +191,13 @@ static const struct unit_test tests[] = {
 	{ "threads store while memory moves", threads_store },
 };
 
-UNIT_MAIN("softverbs_private_threads", tests)
+int main(int argc, char **argv)
+{
+	if (PROCESS_TSAN) {
+		puts("softverbs_private_threads: skipped: nothing is direct under the thread "
+		     "sanitizer");
+		return 77;
+	}
+	return unit_main("softverbs_private_threads", tests, sizeof(tests) / sizeof(tests[0]), argc,
+			 argv);
+}
