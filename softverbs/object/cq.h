@@ -39,9 +39,8 @@ enum cq_slow {
 	CQ_BROKEN = 1, /* overrun: polls return `left` more completions, then fail */
 	CQ_KEEPS = 2,  /* `kept` is not empty */
 	CQ_STILL = 4,  /* polls find nothing for a moment, and do nothing (verbs/still.h) */
+	CQ_SWAP = 8,   /* the next poll first lets the engine swap memory (verbs/swap.h) */
 };
-
-#define CQ_SWAP (1u << 31) /* in `served`: a poll lets the engine swap memory (verbs/swap.h) */
 
 struct sv_cq {
 	union {
@@ -162,6 +161,8 @@ int sv_cq_kept_take_locked(struct sv_cq *cq, int count, struct ibv_wc *wc);
  * written.
  */
 void sv_cq_attend(struct sv_cq *cq);
+/* Sets or clears a flag in `slow` of each CQ. The caller holds no lock. */
+void sv_cqs_slow(enum cq_slow flag, bool on);
 void sv_cq_peer_gone(struct sv_cq *cq);
 
 void sv_cq_close_ex(struct sv_cq *cq); /* accepts a CQ without an extended part */

@@ -254,6 +254,9 @@ void sv_file_answer(struct sv_peer *peer, uint32_t key, const struct region_entr
 	    answer_fill_locked(file, region, &text, &fd)) {
 		text.verb = SHARE_HERE;
 		file->asked[peer->slot / 64] |= 1ull << peer->slot % 64;
+	} else {
+		log_at(LOG_NOTE,
+		       "softverbs: key 0x%x: its memory is in no file that peers can reach", key);
 	}
 	sv_peer_send(peer, SV_MSG_DATA, &text, sizeof(text), fd);
 	pthread_mutex_unlock(&files->lock);

@@ -13,7 +13,10 @@
 #include "softverbs/rc/rc.h"
 #include "util/log.h"
 
-#define USES	 16u /* of a key before the owner is asked, whose engine needs some 20 microseconds */
+/* Uses of a key before the owner is asked, whose engine needs some 20 microseconds. Tests are built with 1, too. */
+#ifndef DIRECT_USES
+#define DIRECT_USES 16u
+#endif
 #define MAPPINGS 1024u /* limit in a process */
 
 /* By the index of a key. */
@@ -68,7 +71,7 @@ static void use_count(struct sv_peer *peer, struct sv_direct *direct, uint32_t k
 
 	if (atomic_load_explicit(&k->asked, memory_order_relaxed) == key ||
 	    (file && file == atomic_load_explicit(&direct->refused, memory_order_relaxed)) ||
-	    atomic_fetch_add_explicit(&k->uses, 1, memory_order_relaxed) + 1 < USES)
+	    atomic_fetch_add_explicit(&k->uses, 1, memory_order_relaxed) + 1 < DIRECT_USES)
 		return;
 	atomic_store_explicit(&k->uses, 0, memory_order_relaxed);
 	end_raise(direct, key >> 16);
@@ -134,6 +137,7 @@ static struct direct_map *map_new(struct sv_peer *peer, struct sv_direct *direct
 
 	if (atomic_fetch_add(&mappings, 1) >= MAPPINGS) {
 		atomic_fetch_sub(&mappings, 1);
+		errno = EMFILE;
 		return NULL;
 	}
 	map = sv_direct_map(text, fd);
@@ -211,7 +215,7 @@ void sv_direct_message(struct sv_peer *peer, const struct share_text *text, int 
 			map = map_new(peer, direct, text, fd);
 		if (map)
 			key_set(direct, text->key, map);
-		else
+		else if (errno != EMFILE) /* other parts of the file may find room later */
 			atomic_store_explicit(&direct->refused, text->file, memory_order_relaxed);
 	}
 }

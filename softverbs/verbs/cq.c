@@ -317,3 +317,28 @@ void sv_cq_attend(struct sv_cq *cq)
 		cq_break_locked(cq);
 	lock_release(&cq->lock);
 }
+
+void sv_cqs_slow(enum cq_slow flag, bool on)
+{
+	struct area *area = sv_area_own();
+	uint32_t last;
+
+	pthread_mutex_lock(&area->cqs.lock);
+	last = area->cqs.fresh - 1; /* identifiers begin with 1, indices with 0 */
+	pthread_mutex_unlock(&area->cqs.lock);
+	for (uint32_t index = 0; index < last; index++) {
+		struct sv_cq *cq;
+
+		pthread_mutex_lock(&area->table_lock);
+		cq = area->cq[index];
+		if (cq)
+			cq->pins++;
+		pthread_mutex_unlock(&area->table_lock);
+		if (!cq)
+			continue;
+		lock_acquire(&cq->lock);
+		cq->slow = on ? cq->slow | flag : cq->slow & ~(uint32_t)flag;
+		lock_release(&cq->lock);
+		sv_area_unpin(&cq->pins);
+	}
+}

@@ -191,13 +191,6 @@ static void far_unlocked(struct sv_cq *cq)
 	lock_acquire(&cq->lock);
 }
 
-static void swap_unlocked(struct sv_cq *cq)
-{
-	lock_release(&cq->lock);
-	sv_swap_turn();
-	lock_acquire(&cq->lock);
-}
-
 /* Not inlined: the fast path would save registers for it. */
 static __attribute__((noinline)) void poll_work_locked(struct sv_cq *cq)
 {
@@ -205,8 +198,6 @@ static __attribute__((noinline)) void poll_work_locked(struct sv_cq *cq)
 
 	if (cq->slow & CQ_STILL)
 		return;
-	if (unlikely(atomic_load_explicit(&cq->served, memory_order_relaxed) & CQ_SWAP))
-		swap_unlocked(cq);
 	serve_locked(cq);
 	claimed = progress_locked(cq);
 	if (claimed)
@@ -271,12 +262,23 @@ static int merge_broken_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
 	return n;
 }
 
+static void swap_unlocked(struct sv_cq *cq)
+{
+	cq->slow &= ~(uint32_t)CQ_SWAP;
+	lock_release(&cq->lock);
+	sv_swap_turn();
+	lock_acquire(&cq->lock);
+}
+
 /* Completions of destroyed QPs are older than all others. */
 static __attribute__((noinline)) int poll_slow_locked(struct sv_cq *cq, int count,
 						      struct ibv_wc *wc)
 {
-	int kept = cq->slow & CQ_KEEPS ? sv_cq_kept_take_locked(cq, count, wc) : 0, n;
+	int kept, n;
 
+	if (cq->slow & CQ_SWAP)
+		swap_unlocked(cq);
+	kept = cq->slow & CQ_KEEPS ? sv_cq_kept_take_locked(cq, count, wc) : 0;
 	if (kept == count || cq->slow & CQ_STILL)
 		return kept;
 	n = cq->slow & CQ_BROKEN ? merge_broken_locked(cq, count - kept, wc + kept)

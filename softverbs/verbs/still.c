@@ -15,48 +15,9 @@ static struct { /* engine only */
 		struct sv_qp *qp; /* pinned, with its `modify` held */
 		bool published;
 	} qp[SV_QPS];
-	struct sv_cq *cq[SV_CQS]; /* pinned */
-	uint32_t qps, cqs;
+	uint32_t qps;
 	uint64_t deadline;
 } still;
-
-/* ---- completion queues ---- */
-
-static void cq_set(struct sv_cq *cq, bool on)
-{
-	lock_acquire(&cq->lock);
-	cq->slow = on ? cq->slow | CQ_STILL : cq->slow & ~(uint32_t)CQ_STILL;
-	lock_release(&cq->lock);
-}
-
-static void cqs_stop(struct area *area)
-{
-	uint32_t last;
-
-	pthread_mutex_lock(&area->cqs.lock);
-	last = area->cqs.fresh - 1; /* identifiers begin with 1, indices with 0 */
-	pthread_mutex_unlock(&area->cqs.lock);
-	pthread_mutex_lock(&area->table_lock);
-	for (uint32_t index = 0; index < last; index++) {
-		if (!area->cq[index])
-			continue;
-		area->cq[index]->pins++;
-		still.cq[still.cqs++] = area->cq[index];
-	}
-	pthread_mutex_unlock(&area->table_lock);
-	for (uint32_t i = 0; i < still.cqs; i++)
-		cq_set(still.cq[i], true);
-}
-
-static void cqs_go(void)
-{
-	while (still.cqs) {
-		struct sv_cq *cq = still.cq[--still.cqs];
-
-		cq_set(cq, false);
-		sv_area_unpin(&cq->pins);
-	}
-}
 
 /* ---- queue pairs ---- */
 
@@ -144,11 +105,11 @@ bool sv_still_begin(void)
 {
 	struct area *area = sv_area_own();
 
-	still.qps = still.cqs = 0; /* a child may have copies of its parent's */
+	still.qps = 0; /* a child may have a copy of its parent's */
 	still.deadline = clock_now() + LIMIT;
-	cqs_stop(area);
+	sv_cqs_slow(CQ_STILL, true);
 	if (pthread_rwlock_trywrlock(&area->serve_lock)) {
-		cqs_go();
+		sv_cqs_slow(CQ_STILL, false);
 		return false;
 	}
 	atomic_store_explicit(&area->by_owner->still, 1, memory_order_relaxed);
@@ -162,5 +123,5 @@ void sv_still_end(void)
 {
 	pthread_rwlock_unlock(&sv_area_own()->serve_lock);
 	qps_go(sv_area_own());
-	cqs_go();
+	sv_cqs_slow(CQ_STILL, false);
 }

@@ -68,21 +68,8 @@ static void engine_call(struct call *call)
 
 static void polls_mark(bool on)
 {
-	struct area *area = sv_area_own();
-
-	pthread_mutex_lock(&area->table_lock);
-	for (uint32_t i = 0; i < SV_CQS; i++) {
-		if (!area->cq[i])
-			continue;
-		if (on)
-			atomic_fetch_or_explicit(&area->cq[i]->served, CQ_SWAP,
-						 memory_order_relaxed);
-		else
-			atomic_fetch_and_explicit(&area->cq[i]->served, ~CQ_SWAP,
-						  memory_order_relaxed);
-	}
-	pthread_mutex_unlock(&area->table_lock);
-	atomic_store_explicit(&area->files.due, on, memory_order_relaxed);
+	atomic_store_explicit(&sv_area_own()->files.due, on, memory_order_relaxed);
+	sv_cqs_slow(CQ_SWAP, on);
 }
 
 bool sv_swap_ask(struct sv_peer *peer, uint32_t key)
@@ -101,29 +88,43 @@ bool sv_swap_ask(struct sv_peer *peer, uint32_t key)
 	return true;
 }
 
-static void swapped_note(uint32_t key, const struct pool_range *range, const char *why)
+static void region_note(uint32_t lkey, const char *what)
 {
-	log_at(LOG_NOTE, "softverbs: key 0x%x: memory at %p, %llu bytes: %s", key,
-	       (void *)(uintptr_t)range->begin, (unsigned long long)(range->end - range->begin),
-	       why ? why : "peers can map it now");
+	const struct region_entry *region = &sv_area_own()->by_owner->region[lkey >> 16];
+
+	log_at(LOG_NOTE, "softverbs: key 0x%x: memory at %p, %llu bytes: %s", lkey,
+	       (void *)(uintptr_t)region->addr, (unsigned long long)region->length, what);
+}
+
+/* False also for a region that is gone, or in a file by now. */
+static bool region_may_move(uint32_t lkey, uintptr_t stack, struct pool_parts *parts)
+{
+	const struct region_entry *region = &sv_area_own()->by_owner->region[lkey >> 16];
+	struct pool_range range;
+	const char *why;
+
+	/* acquire: pairs with sv_region_publish */
+	if (!lkey || atomic_load_explicit(&region->key, memory_order_acquire) != lkey ||
+	    sv_file_find(lkey))
+		return false;
+	range = pages_of(region->addr, region->length);
+	why = sv_pool_refusal(&range, stack, parts);
+	if (why)
+		region_note(lkey, why);
+	return !why;
 }
 
 /* With stillness, no region is withdrawn: that waits for `serve_lock`. */
 static void region_swap(uint32_t lkey, uintptr_t stack)
 {
-	const struct region_entry *region = &sv_area_own()->by_owner->region[lkey >> 16];
-	struct pool_range range = pages_of(region->addr, region->length);
 	struct pool_parts parts;
-	const char *why;
 	int error;
 
-	if (!lkey || atomic_load_explicit(&region->key, memory_order_acquire) != lkey ||
-	    sv_file_find(lkey))
+	if (!region_may_move(lkey, stack, &parts))
 		return;
-	why = sv_pool_refusal(&range, stack, &parts);
-	error = why ? 0 : sv_pool_take(&parts);
-	swapped_note(lkey, &range, error ? strerror(error) : why);
-	if (!why && !error)
+	error = sv_pool_take(&parts);
+	region_note(lkey, error ? strerror(error) : "peers can map it now");
+	if (!error)
 		sv_file_find_again(lkey);
 }
 
@@ -146,24 +147,42 @@ static void again_fire(struct sv_timer *timer)
 	polls_mark(true);
 }
 
+/*
+ * Finds the regions, and whether one of them may move. Not with stillness: a thread that holds the lock of memory windows may
+ * wait for its end.
+ */
+static bool asks_look(struct sv_files *files, uintptr_t stack)
+{
+	struct pool_parts parts;
+	bool any = false;
+
+	for (uint32_t i = 0; i < files->asks; i++) {
+		uint32_t lkey = sv_mw_region_under(files->ask[i].key);
+
+		files->ask[i].lkey = region_may_move(lkey, stack, &parts) ? lkey : 0;
+		any |= files->ask[i].lkey;
+	}
+	return any;
+}
+
 static void swap_run(struct call *call)
 {
 	struct sv_files *files = &sv_area_own()->files;
 
 	polls_mark(false);
-	/* not later: a thread that holds the lock of memory windows may wait for stillness to end */
-	for (uint32_t i = 0; i < files->asks; i++)
-		files->ask[i].lkey = sv_mw_region_under(files->ask[i].key);
-	if (sv_still_begin()) {
+	if (!asks_look(files, call->stack)) {
+		asks_answer(files);
+	} else if (sv_still_begin()) {
 		for (uint32_t i = 0; i < files->asks; i++)
 			region_swap(files->ask[i].lkey, call->stack);
 		sv_still_end();
+		asks_answer(files);
 	} else if (files->tries < TRIES) {
 		sv_engine_timer_arm(&files->again, clock_now() + (FIRST_PAUSE << files->tries++),
 				    again_fire);
-		return;
+	} else {
+		asks_answer(files);
 	}
-	asks_answer(files);
 }
 
 void sv_swap_turn(void)

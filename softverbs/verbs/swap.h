@@ -14,7 +14,7 @@ struct sv_peer;
 
 /* Engine: a peer asks for the file of a key. True: it has the answer later, from a poll. */
 bool sv_swap_ask(struct sv_peer *peer, uint32_t key);
-/* A poll that has found no completion: lets the engine swap, and waits for it. The caller holds no lock of the device. */
+/* A poll, before it looks for completions: lets the engine swap, and waits for it. The caller holds no lock of the device. */
 void sv_swap_turn(void);
 /* The region is deregistered and was in the pool. The caller holds no lock of the device. */
 void sv_swap_back(uint64_t addr, uint64_t length);

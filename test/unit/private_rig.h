@@ -58,4 +58,31 @@ static inline bool private_begin(struct rig *rig)
 	return rig_private(rig) && rig_open(rig);
 }
 
+/* 1 once the owner has tried to swap the region. */
+static inline uint64_t is_tried(struct rig *rig, uint64_t unused)
+{
+	const struct area *area = sv_area_own();
+
+	(void)unused;
+	return area->by_owner->region[rig->mr->lkey >> 16].file == FILE_NONE && !area->files.asks;
+}
+
+static inline bool writes_and_is_tried(void *arg)
+{
+	struct rig *rig = arg;
+
+	return rig_move(rig, IBV_WR_RDMA_WRITE, 0, 0, 64) || rig_call(rig, is_tried, 0);
+}
+
+/* Writes until the swap was refused, and a little more. */
+static inline bool stays_private(struct rig *rig)
+{
+	if (!unit_wait_for(writes_and_is_tried, rig, UNIT_PATIENCE))
+		return false;
+	for (unsigned i = 0; i < 300; i++)
+		if (rig_move(rig, IBV_WR_RDMA_WRITE, 0, 0, 64))
+			return false;
+	return !sv_direct_count();
+}
+
 #endif

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "test/unit/denied.h"
 #include "test/unit/private_rig.h"
 
 /* 1 if each byte of the first `length` is as rig_fill makes it. */
@@ -14,33 +15,6 @@ static uint64_t is_filled(struct rig *rig, uint64_t length)
 		if (rig->memory[i] != rig_pattern(i))
 			return 0;
 	return 1;
-}
-
-/* 1 once the owner has tried to swap the region. */
-static uint64_t is_tried(struct rig *rig, uint64_t unused)
-{
-	const struct area *area = sv_area_own();
-
-	(void)unused;
-	return area->by_owner->region[rig->mr->lkey >> 16].file == FILE_NONE && !area->files.asks;
-}
-
-static bool writes_and_is_tried(void *arg)
-{
-	struct rig *rig = arg;
-
-	return rig_move(rig, IBV_WR_RDMA_WRITE, 0, 0, 64) || rig_call(rig, is_tried, 0);
-}
-
-/* Writes until the swap was refused, and a little more. */
-static bool stays_private(struct rig *rig)
-{
-	if (!unit_wait_for(writes_and_is_tried, rig, UNIT_PATIENCE))
-		return false;
-	for (unsigned i = 0; i < 300; i++)
-		if (rig_move(rig, IBV_WR_RDMA_WRITE, 0, 0, 64))
-			return false;
-	return !sv_direct_count();
 }
 
 /* ---- in and back ---- */
@@ -235,9 +209,15 @@ static uint64_t share_a_page(struct rig *rig, uint64_t unused)
 		    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED;
 }
 
+static uint64_t deny_memfds(struct rig *rig, uint64_t unused)
+{
+	(void)rig, (void)unused;
+	return !deny_calls(SYS_memfd_create, SYS_memfd_create);
+}
+
 static void some_stay(void)
 {
-	rig_work *const why[] = { lock_memory, limit_files, share_a_page };
+	rig_work *const why[] = { lock_memory, limit_files, share_a_page, deny_memfds };
 
 	for (unsigned i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
 		struct rig rig;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include "test/unit/denied.h"
 #include "test/unit/private_rig.h"
 
 #define WRITERS 3u
@@ -187,8 +188,31 @@ static void threads_store(void)
 	rig_close(&rig);
 }
 
+static uint64_t deny_userfaultfd(struct rig *rig, uint64_t unused)
+{
+	(void)rig, (void)unused;
+	return deny_calls(SYS_userfaultfd, SYS_userfaultfd);
+}
+
+/* Where the kernel does not hold threads, memory stays where it is. */
+static void threads_cannot_be_held(void)
+{
+	struct rig rig;
+
+	CU_ASSERT_TRUE_FATAL(private_begin(&rig));
+	CU_ASSERT_EQUAL(rig_call(&rig, writers_start, 0), 1);
+	CU_ASSERT_EQUAL(rig_call(&rig, deny_userfaultfd, 0), 1);
+	CU_ASSERT_TRUE_FATAL(rig_register(&rig, 0, 1 << 20, RIG_ALL));
+	CU_ASSERT_TRUE(stays_private(&rig));
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 0), 0);
+	CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
+	CU_ASSERT_EQUAL(rig_call(&rig, writers_stop, 0), 0);
+	rig_close(&rig);
+}
+
 static const struct unit_test tests[] = {
 	{ "threads store while memory moves", threads_store },
+	{ "threads that cannot be held", threads_cannot_be_held },
 };
 
 int main(int argc, char **argv)

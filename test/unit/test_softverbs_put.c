@@ -32,7 +32,7 @@ struct put_loop {
 	uint32_t writes; /* the least number of writes */
 	bool yields;	 /* the spinning ends leave a core to the engine now and then */
 	bool rough;	 /* both ends share a processor, and are stopped and continued */
-	int direct;	 /* into memory that the other end can map (1), or open (2) */
+	int direct;	 /* into memory that the other end can map (1), open (2), or swaps (3) */
 };
 
 /* ---- write number n, as both ends compute it ---- */
@@ -162,10 +162,11 @@ static bool putter_open(struct putter *p, int fd, int direct)
 	uint64_t key;
 
 	memset(p, 0, sizeof(*p));
-	if (direct)
+	setenv("SOFTVERBS_DIRECT", direct == 3 ? "private" : "shared", 1);
+	if (direct == 1 || direct == 2)
 		options.at =
 			memfd_memory(options.memory, direct == 1 ? F_SEAL_SHRINK : F_SEAL_GROW);
-	if ((direct && !options.at) || !node_open(&p->node, &options) ||
+	if (((direct == 1 || direct == 2) && !options.at) || !node_open(&p->node, &options) ||
 	    !node_connect(&p->node, 0, 1, fd) || !process_say(fd, (uintptr_t)p->node.memory) ||
 	    !process_hear(fd, &p->address) || !process_say(fd, p->node.mr->rkey) ||
 	    !process_hear(fd, &key))
@@ -300,6 +301,8 @@ static int run_initiator(int fd, void *arg)
 
 /* ---- the test ---- */
 
+static const char *const places[] = { "", ", mapped", ", open", ", swapped" };
+
 static void put_loop_in(const char *copy, enum sv_copy done_by, uint32_t writes, bool rough,
 			int direct)
 {
@@ -330,8 +333,8 @@ static void put_loop_in(const char *copy, enum sv_copy done_by, uint32_t writes,
 	}
 	CU_ASSERT_EQUAL(done, 0);
 	CU_ASSERT_EQUAL(process_end(&initiator), 0);
-	printf("%s%s%s: %llu writes\n", copy, direct ? direct == 1 ? ", mapped" : ", open" : "",
-	       rough ? ", roughly" : "", (unsigned long long)last);
+	printf("%s%s%s: %llu writes\n", copy, places[direct], rough ? ", roughly" : "",
+	       (unsigned long long)last);
 }
 
 static void put_loop(const char *copy, enum sv_copy done_by, uint32_t writes, bool rough)
@@ -360,6 +363,13 @@ static void by_stores(void)
 	put_loop_in("bounce", SV_COPY_BOUNCE, 5000, false, 1);
 }
 
+/* The memory of both ends moves while they write and poll. */
+static void into_swapped_memory(void)
+{
+	put_loop_in("pvm", SV_COPY_PVM, 20000, false, 3);
+	put_loop_in("bounce", SV_COPY_BOUNCE, 5000, false, 3);
+}
+
 static void through_the_file(void)
 {
 	put_loop_in("pvm", SV_COPY_PVM, 10000, false, 2);
@@ -380,6 +390,7 @@ static const struct unit_test tests[] = {
 	{ "writes that are polled in memory: copied by the target's engine", by_the_target },
 	{ "writes that are polled in memory: by stores", by_stores },
 	{ "writes that are polled in memory: through a descriptor of the file", through_the_file },
+	{ "writes that are polled in memory: into swapped memory", into_swapped_memory },
 	{ "writes that are polled in memory: on one processor, by processes that are stopped",
 	  under_rough_conditions },
 };
