@@ -55,7 +55,8 @@ soft_o := $(filter-out $(drop_o) $(plugin_o),$(call objs,$(wildcard softverbs/*.
 soft_cm_o := $(filter $(B)/obj/softverbs/cm/%,$(soft_o))
 soft_verbs_o := $(filter-out $(soft_cm_o),$(soft_o))
 soft_util_o := $(filter-out $(B)/obj/util/settings%.o,$(util_o))
-datinfo_o := $(call objs,$(wildcard tools/*.c) $(addprefix dat/common/,conf.c conf_file.c match.c)) \
+datinfo_o := $(call objs,$(wildcard tools/*.c) $(addprefix dat/common/,conf.c conf_file.c match.c) \
+             $(addprefix softverbs/base/,settings.c settings_file.c)) \
              $(filter %/log.o %/text_file.o $(B)/obj/util/settings%.o,$(util_o))
 
 # DAT 1.2, for programs of that version: always built and tested, installed with COMPAT=1.

@@ -145,4 +145,7 @@ bool registry_find(const struct registry *registry, const char *name, const char
  */
 bool settings_report(struct out *out, const char *device);
 
+/* datinfo_soft.c: how the software device, by its settings, does one-sided operations; NULL for another device. */
+const char *soft_rdma(const char *device);
+
 #endif

@@ -243,6 +243,7 @@ static void chain_try(const struct registry *registry, struct entry *first)
 static void used_report(struct out *out, const struct attempt *attempt)
 {
 	const struct opening *opening = &attempt->opening;
+	const char *rdma = soft_rdma(opening->device);
 
 	if (attempt_succeeded(attempt))
 		out_text(out, "library_file", "%s", opening->provider_file);
@@ -253,6 +254,8 @@ static void used_report(struct out *out, const struct attempt *attempt)
 		out_text(out, "device", "%s", opening->device);
 		out_text(out, "address", "%s", opening->address);
 	}
+	if (attempt_succeeded(attempt) && rdma)
+		out_text(out, "rdma", "%s", rdma);
 	attempt_report_messages(out, attempt);
 }
 

@@ -85,6 +85,7 @@ json 'j["dat_conf"] == "'"$tmp"'/dat.conf" and j["libdat2"].endswith("/libdat2.s
 	'not any("cure" in e for e in j["entries"] if e.get("status") == "DAT_SUCCESS")'
 # The entries that programs can open.
 json '[e["status"] for e in of("good")if e["used"]] == ["DAT_SUCCESS"] and of("good")[0]["device"] == "soft0"' \
+	'of("good")[0]["rdma"].startswith("loads and stores in shared memory; copies in private memory")' \
 	'of("good")[0]["library_file"].endswith("/libdaplsoft.so.2") and of("good")[0]["address"] == "127.0.0.1"' \
 	'of("good")[1]["used"] == False and "u2.0 nonthreadsafe" in of("good")[1]["reason"]' \
 	'entry["safe"]["used"] and entry["safe"]["status"] == "DAT_SUCCESS"' \
