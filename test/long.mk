@@ -12,3 +12,14 @@ check-storms: tests
 	$(Q)LONG_SECONDS=$(LONG_SECONDS) LIMIT=3600 $(test_env) JOBS=1 test/run $(addprefix $(B)/test/,$(storms)) $(storms_blackbox)
 check-long:
 	$(Q)B='$(B)' FROM='$(FROM)' test/long
+
+# What RDMA does is the same whichever memory peers map (SOFTVERBS_DIRECT), and however early (DIRECT_USES).
+direct_suites := $(addprefix $(B)/test/,$(conform) $(filter-out %_direct %_direct_map %_direct_key %_direct_answer \
+	%_direct_limits %_settings,$(filter test_softverbs_% test_hammer_%,$(unit_all))))
+direct_rows := $(addsuffix .sh,$(addprefix test/blackbox/verbs-,conform killed killed-busy perftest pyverbs ofed)) \
+	test/blackbox/dapltest-transaction.sh
+.PHONY: check-direct
+check-direct: tests
+	$(Q)for wish in off private; do \
+		echo "SOFTVERBS_DIRECT=$$wish"; \
+		SOFTVERBS_DIRECT=$$wish $(test_env) test/run $(direct_suites) $(direct_rows) || exit; done
