@@ -2,6 +2,7 @@
 /* Which memory a peer maps, and which it does not. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -310,12 +311,85 @@ static void off_at_either_end(void)
 	off("shared", "off");
 }
 
+/* ---- what the owner does with its mapping ---- */
+
+static uint64_t unmap_it(struct rig *rig, uint64_t length)
+{
+	return (uint64_t)munmap(rig->memory, length);
+}
+
+static uint64_t protect_it(struct rig *rig, uint64_t length)
+{
+	return (uint64_t)mprotect(rig->memory, length, PROT_NONE);
+}
+
+/* As with an adapter, peers go on with the pages. */
+static void owner_unmaps(void)
+{
+	rig_work *const works[] = { protect_it, unmap_it };
+	struct rig rig;
+
+	for (unsigned i = 0; i < 2 && !PROCESS_TSAN; i++) {
+		CU_ASSERT_TRUE_FATAL(rig_begin(&rig, rig_memfd));
+		rig_fill(&rig, 4096);
+		CU_ASSERT_EQUAL(rig_call(&rig, works[i], 65536), 0);
+		for (unsigned n = 0; n < 100; n++)
+			CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, 4096), 0);
+		CU_ASSERT_EQUAL(memcmp(rig.memory, rig.node.memory, 4096), 0);
+		CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
+		rig_close(&rig);
+	}
+}
+
+static uint64_t leave_ipc(struct rig *rig, uint64_t unused)
+{
+	(void)rig, (void)unused;
+	return !unshare(CLONE_NEWIPC);
+}
+
+/* A segment has its number in one IPC namespace only; peers in another one do not take it for one of theirs. */
+static void segment_of_another_namespace(void)
+{
+	struct rig rig = { .fd = -1, .id = -1 };
+
+	CU_ASSERT_TRUE_FATAL(rig_segment(&rig) && rig_open(&rig));
+	if (!rig_call(&rig, leave_ipc, 0))
+		puts("this user makes no IPC namespaces");
+	else if (rig_register(&rig, 0, RIG_SIZE, RIG_ALL))
+		CU_ASSERT_TRUE(memset(rig.node.memory, 7, 64) && stays_unmapped(&rig));
+	rig_close(&rig);
+}
+
+/* Two processes register one segment; adds by both keys are atomic with each other, mapped or not. */
+static void segment_of_two_owners(void)
+{
+	struct rig first = { .fd = -1, .id = -1 }, second;
+	uint64_t old, word;
+
+	CU_ASSERT_TRUE_FATAL(rig_segment(&first));
+	second = first;
+	CU_ASSERT_TRUE_FATAL(rig_open(&first) && rig_register(&first, 0, 4096, RIG_ALL) &&
+			     rig_open(&second) && rig_register(&second, 0, 4096, RIG_ALL));
+	for (unsigned i = 0; i < 200; i++)
+		CU_ASSERT_TRUE(!rig_add(&first, 0, 1, &old) && old == 2 * i &&
+			       !rig_add(&second, 0, 1, &old) && old == 2 * i + 1);
+	memcpy(&word, first.memory, sizeof(word));
+	CU_ASSERT_EQUAL(word, 400);
+	process_say(second.target.fd, RIG_END);
+	CU_ASSERT_EQUAL(process_end(&second.target), 0);
+	CU_ASSERT_EQUAL(node_close(&second.node), 0);
+	rig_close(&first);
+}
+
 static const struct unit_test tests[] = {
 	{ "what lies under a region", files_are_recognised },
 	{ "local regions have no file", local_regions_have_none },
 	{ "more files than there is room for", files_in_excess },
 	{ "ibv_reg_dmabuf_mr of a memfd", region_of_a_descriptor },
 	{ "SOFTVERBS_DIRECT=off at either end", off_at_either_end },
+	{ "memory that its owner unmaps or protects", owner_unmaps },
+	{ "a segment of another IPC namespace", segment_of_another_namespace },
+	{ "a segment of two owners", segment_of_two_owners },
 };
 
 UNIT_MAIN("softverbs_direct_map", tests)

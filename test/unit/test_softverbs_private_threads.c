@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* SOFTVERBS_DIRECT=private in a program with threads, which store and read while their memory moves. */
+/* SOFTVERBS_DIRECT=private in a program whose threads and signal handlers store while their memory moves. */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "test/unit/denied.h"
 #include "test/unit/private_rig.h"
 
@@ -146,6 +150,18 @@ static uint64_t writers_stop(struct rig *rig, uint64_t unused)
 	return lost;
 }
 
+/* 1 if a child that one thread forks, while others store, has its own copy. */
+static uint64_t fork_among_threads(struct rig *rig, uint64_t unused)
+{
+	int status = 1;
+	pid_t child = fork();
+
+	(void)unused;
+	if (!child)
+		_exit(is_pooled(rig, 0) ? 1 : 0);
+	return child > 0 && waitpid(child, &status, 0) == child && !status;
+}
+
 /* Adds 1 until the word is mapped, or the deadline; returns how often. */
 static uint64_t add_until_mapped(struct rig *rig, uint64_t deadline)
 {
@@ -176,6 +192,7 @@ static void threads_store(void)
 		else if (!round)
 			patience = 0; /* the kernel does not hold threads for this user */
 		CU_ASSERT_EQUAL(rig_call(&rig, load, 0), sum);
+		CU_ASSERT_EQUAL(rig_call(&rig, fork_among_threads, 0), 1);
 		CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
 		CU_ASSERT_EQUAL(rig_call(&rig, load, 0), sum);
 		CU_ASSERT_TRUE(unit_wait_for(rig_is_unmapped, NULL, UNIT_PATIENCE));
@@ -210,9 +227,54 @@ static void threads_cannot_be_held(void)
 	rig_close(&rig);
 }
 
+/* ---- signals ---- */
+
+static volatile uint64_t *handler_word, handler_count;
+
+static void handler(int sig)
+{
+	(void)sig;
+	++handler_count;
+	++*handler_word;
+}
+
+static uint64_t handlers_start(struct rig *rig, uint64_t offset)
+{
+	const struct itimerval often = { { 0, 100 }, { 0, 100 } };
+
+	handler_word = (uint64_t *)(rig->memory + offset);
+	return signal(SIGALRM, handler) == SIG_ERR || setitimer(ITIMER_REAL, &often, NULL);
+}
+
+/* How many stores of handlers are lost. */
+static uint64_t handlers_stop(struct rig *rig, uint64_t unused)
+{
+	const struct itimerval never = { { 0, 0 }, { 0, 0 } };
+
+	(void)rig, (void)unused;
+	setitimer(ITIMER_REAL, &never, NULL);
+	return handler_count ? handler_count - *handler_word : UINT64_MAX;
+}
+
+static void handlers_store(void)
+{
+	struct rig rig;
+
+	CU_ASSERT_TRUE_FATAL(private_begin(&rig));
+	CU_ASSERT_EQUAL(rig_call(&rig, handlers_start, 1024), 0);
+	for (unsigned round = 0; round < 40; round++) {
+		CU_ASSERT_TRUE_FATAL(rig_register(&rig, 0, 1 << 20, RIG_ALL) && rig_map(&rig));
+		CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
+		CU_ASSERT_TRUE(unit_wait_for(rig_is_unmapped, NULL, UNIT_PATIENCE));
+	}
+	CU_ASSERT_EQUAL(rig_call(&rig, handlers_stop, 0), 0);
+	rig_close(&rig);
+}
+
 static const struct unit_test tests[] = {
 	{ "threads store while memory moves", threads_store },
 	{ "threads that cannot be held", threads_cannot_be_held },
+	{ "signal handlers store while memory moves", handlers_store },
 };
 
 int main(int argc, char **argv)
