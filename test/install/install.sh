@@ -97,6 +97,11 @@ if command -v pkg-config >/dev/null; then
 	export PKG_CONFIG_PATH="$root$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$tmp/root" LD_LIBRARY_PATH="$tmp/root$lib"
 	ln -s "$root" "$tmp/root"
 	(cd "$tmp/examples" && sed -n 's/^    \(cc .*dat2)\)$/\1/p' README.md | sh -e) >"$tmp/said" 2>&1 || fail 'the compile lines'
+	# The line that the pages of section 3 have, as installed.
+	printf '%s\n' '#include <dat2/udat.h>' 'int main(void) { return dat_ia_close(DAT_HANDLE_NULL, DAT_CLOSE_DEFAULT) == DAT_SUCCESS; }' >"$tmp/examples/program.c"
+	(cd "$tmp/examples" && sed -n 's/\\-/-/g; s/^\.B \(cc program\.c .*\)$/\1/p' "$root"/usr/share/man/man3/*.3 | sort -u | sh -e) >"$tmp/said" 2>&1 ||
+		fail 'the line that compiles, of a manual page'
+	"$tmp/examples/a.out" 2>/dev/null || fail 'no manual page has a line that compiles'
 	sed "s|$lib|$tmp/root$lib|" "$root/etc/dat.conf" >"$tmp/dat.conf"
 	export DAT_OVERRIDE="$tmp/dat.conf"
 	port=$((20000 + $$ % 10000))
