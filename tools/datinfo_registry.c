@@ -6,20 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tools/datinfo.h"
-
-struct entry {
-	STAILQ_ENTRY(entry) link;
-	DAT_PROVIDER_INFO info;
-	char *library, *parameters;
-	bool chosen; /* a program of DAT 2.0 that opens the name gets it, or one of its fallbacks */
-	bool for_kernel, nondefault;
-	struct entry *first; /* the entry that this is a fallback of, or itself */
-	/* the attempt to open the name, kept by the first entry; NULL before it */
-	struct attempt *attempt;
-	/* the entry whose library then serves the name; the first if it does not open */
-	struct entry *server;
-};
+#include "tools/datinfo_entry.h"
 
 /* ---- reading ---- */
 
@@ -198,7 +185,7 @@ static bool same_file(const char *a, const char *b)
 	       one.st_ino == other.st_ino;
 }
 
-static bool has_fallbacks(const struct entry *first)
+bool entry_has_fallbacks(const struct entry *first)
 {
 	const struct entry *entry = first;
 
@@ -215,7 +202,7 @@ static struct entry *server_of(struct entry *first)
 	struct loading loading;
 	struct entry *entry;
 
-	if (!attempt_succeeded(first->attempt) || !has_fallbacks(first))
+	if (!attempt_succeeded(first->attempt) || !entry_has_fallbacks(first))
 		return first;
 	for (entry = first; entry; entry = STAILQ_NEXT(entry, link)) {
 		loading = (struct loading){ .library = entry->library };
@@ -281,6 +268,8 @@ static void spare_report(struct out *out, const struct registry *registry,
 	}
 }
 
+/* ---- all entries ---- */
+
 static void entry_report(struct out *out, const struct registry *registry, struct entry *entry,
 			 bool try)
 {
@@ -290,6 +279,8 @@ static void entry_report(struct out *out, const struct registry *registry, struc
 		chain_try(registry, entry->first);
 		used = entry == entry->first->server;
 	}
+	if (!out->json && entry_is_summarised(registry, entry))
+		return;
 	out_item(out, "name", entry->info.ia_name);
 	out_text(out, "version", "%u.%u", entry->info.dapl_version_major,
 		 entry->info.dapl_version_minor);
@@ -354,6 +345,8 @@ bool registry_report(struct out *out, const struct registry *registry, bool try)
 	STAILQ_FOREACH(entry, &registry->entries, link)
 		entry_report(out, registry, entry, try);
 	out_list_end(out);
+	if (!out->json)
+		entries_summarise(out, registry);
 	return registry->source[0];
 }
 

@@ -122,6 +122,18 @@ for words in "$tmp/dat.conf" 'libdaplsoft.so.2' 'No such file' 'dat_provider_ini
 	grep -qF "$words" "$tmp/out" || fail "the text does not say $words"
 done
 
+# Of entries that fail alike the text shows two, and names the rest.
+mkdir "$tmp/many"
+{
+	echo "good u2.0 nonthreadsafe default $soft dapl.2.0 \"soft0 1\" \"\""
+	for i in 1 2 3 4 5 6; do echo "nohow$i u2.0 nonthreadsafe default $soft dapl.2.0 \"no.such$i.invalid 0\" \"\""; done
+} >"$tmp/many/dat.conf"
+DAT_OVERRIDE="$tmp/many/dat.conf" run 0
+grep -q '^alike: *4 more with .*: nohow3 nohow4 nohow5 nohow6$' "$tmp/out" && [ "$(grep -c '^nohow' "$tmp/out")" -eq 2 ] ||
+	fail 'entries that fail alike are not told together'
+DAT_OVERRIDE="$tmp/many/dat.conf" run 0 -j
+json 'len(j["entries"]) == 7 and "alike" not in j'
+
 # Only datinfo's own search path has this library: datinfo would find it, but programs do not.
 mkdir "$tmp/bin" "$tmp/lib"
 cp "$datinfo" "$tmp/bin" && cp "$BUILD/lib/libdat2.so.2" "$tmp/lib" && cp "$soft" "$tmp/lib/libdapl-hidden.so"
