@@ -126,7 +126,7 @@ static inline bool target_hear(struct rig *rig, int fd, uint64_t *order)
 	struct pollfd said = { .fd = fd, .events = POLLIN };
 	struct ibv_wc wc;
 
-	while (rig->polls && !poll(&said, 1, 0))
+	while (rig->polls && poll(&said, 1, 0) <= 0)
 		ibv_poll_cq(rig->node.cq, 1, &wc);
 	return process_hear(fd, order);
 }

@@ -52,9 +52,12 @@ static inline bool process_say(int fd, uint64_t value)
 static inline bool process_hear(int fd, uint64_t *value)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	int ready;
 
-	return poll(&poll_fd, 1, UNIT_PATIENCE) == 1 &&
-	       recv(fd, value, sizeof(*value), 0) == sizeof(*value);
+	do /* again after a signal handler */
+		ready = poll(&poll_fd, 1, UNIT_PATIENCE);
+	while (ready < 0 && errno == EINTR);
+	return ready == 1 && recv(fd, value, sizeof(*value), 0) == sizeof(*value);
 }
 
 /* Waits for one number and discards it; returns false at the deadline. */
