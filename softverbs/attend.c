@@ -12,6 +12,7 @@
 #include "softverbs/rc/direct.h"
 #include "softverbs/rc/mw.h"
 #include "softverbs/object/channel.h"
+#include "softverbs/object/pool.h"
 #include "softverbs/object/srq.h"
 #include "softverbs/rc/rc.h"
 #include "softverbs/rc/remote_rq.h"
@@ -245,5 +246,8 @@ const struct sv_link_client sv_data_client = {
 	.peer_free = data_peer_free,
 	.doorbell = data_doorbell,
 	.message = data_message,
+	.fork_prepare = sv_pool_fork_prepare,
+	.fork_parent = sv_pool_fork_parent,
+	.fork_child = sv_pool_fork_child,
 	.transport = &sv_fabric_transport,
 };

@@ -43,6 +43,10 @@ struct sv_link_client {
 	void (*peer_free)(struct sv_peer *peer);
 	/* A doorbell was rung: handles waits, faults, limits and overflows. */
 	void (*doorbell)(void);
+	/* Around fork, in the thread that forks, with the lock of the runtime held; in the child before all else. */
+	void (*fork_prepare)(void);
+	void (*fork_parent)(void);
+	void (*fork_child)(void);
 	/* Takes ownership of `fd`. */
 	void (*message)(struct sv_peer *peer, const void *payload, size_t size, int fd);
 

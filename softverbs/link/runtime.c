@@ -64,6 +64,8 @@ static void runtime_fork_prepare(void)
 	sv_cm_fork_begin();
 	pthread_mutex_lock(&lock);
 	sv_cm_fork_prepare();
+	if (sv_runtime_client())
+		sv_runtime_client()->fork_prepare();
 	sv_links_lock();
 	sv_transport()->fork_prepare();
 	sv_engine_fork_prepare();
@@ -74,6 +76,8 @@ static void fork_parent(void)
 	sv_engine_fork_parent();
 	sv_transport()->fork_parent();
 	sv_links_unlock();
+	if (sv_runtime_client())
+		sv_runtime_client()->fork_parent();
 	sv_cm_fork_parent();
 	pthread_mutex_unlock(&lock);
 	sv_cm_fork_end();
@@ -81,6 +85,8 @@ static void fork_parent(void)
 
 static void runtime_fork_child(void)
 {
+	if (sv_runtime_client())
+		sv_runtime_client()->fork_child();
 	sv_name_fork_child();
 	sv_engine_fork_child();
 	sv_transport()->fork_child();

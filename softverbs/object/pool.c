@@ -34,8 +34,6 @@ static struct {
 	unsigned count, room;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 static bool is_pool_locked(const struct map_line *line)
 {
 	return pool.fd >= 0 && line->shared && line->dev == pool.dev && line->ino == pool.ino;
@@ -120,7 +118,7 @@ static bool copy_add(const struct map_line *line, void *arg)
 }
 
 /* The child would otherwise have holes there: the pages are not for it. */
-static void fork_prepare(void)
+void sv_pool_fork_prepare(void)
 {
 	pthread_mutex_lock(&pool.lock);
 	pool.count = 0;
@@ -137,7 +135,7 @@ static void fork_prepare(void)
 	}
 }
 
-static void fork_parent(void)
+void sv_pool_fork_parent(void)
 {
 	for (unsigned i = 0; i < pool.count; i++)
 		if (pool.copies[i].copy)
@@ -146,7 +144,7 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-static void fork_child(void)
+void sv_pool_fork_child(void)
 {
 	for (unsigned i = 0; i < pool.count; i++) {
 		const struct pool_copy *copy = &pool.copies[i];
@@ -160,11 +158,6 @@ static void fork_child(void)
 		close(pool.fd);
 	pool.fd = -1;
 	pthread_mutex_unlock(&pool.lock);
-}
-
-static void fork_watch(void)
-{
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 /* ---- the file ---- */
@@ -194,7 +187,6 @@ static int pool_open_locked(void)
 		return EFBIG;
 	if (pool.fd >= 0)
 		return 0;
-	pthread_once(&once, fork_watch);
 	pool.fd = memfd_make();
 	if (pool.fd < 0)
 		return errno;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
+#include "softverbs/base/os.h"
 
 #define POOL_NAME "softverbs-pool"
 #define POOL_MOST (64ull << 20) /* bytes: limit of what is in the pool */
@@ -21,6 +22,18 @@
 struct pool_range {
 	uint64_t begin, end;
 };
+
+/*
+ * The whole pages inside [addr, addr + length); an empty range if there are none. What is beside them in their pages is not of
+ * the region: a child, in which the pool's pages are absent at first, may need it.
+ */
+static inline struct pool_range pool_pages(uint64_t addr, uint64_t length)
+{
+	uint64_t page = sv_os_page_size(), begin = (addr + page - 1) & ~(page - 1),
+		 end = (addr + length) & ~(page - 1);
+
+	return (struct pool_range){ begin, end > begin ? end : begin };
+}
 
 /* The private parts of a range; the rest of it is in the pool. */
 struct pool_parts {
@@ -53,5 +66,10 @@ void sv_pool_return(const struct pool_range *range);
 
 /* No memory is registered any more. */
 void sv_pool_close(void);
+
+/* For sv_link_client. */
+void sv_pool_fork_prepare(void);
+void sv_pool_fork_parent(void);
+void sv_pool_fork_child(void);
 
 #endif

@@ -57,6 +57,7 @@ static struct sv_file *file_new_locked(struct sv_files *files, const struct mapp
 	memset(file->asked, 0, sizeof(file->asked));
 	file->generation++;
 	file->kind = at->is_segment				    ? SHARE_SYSV
+		     : sv_pool_is(at->dev, at->ino)		    ? SHARE_POOL
 		     : sv_foreign_is_whole(fd, at->offset + length) ? SHARE_MEMFD
 								    : SHARE_FILE;
 	file->dev = at->dev;
@@ -87,12 +88,28 @@ static uint32_t file_hold_locked(struct sv_files *files, const struct region_ent
 	return file->generation << 8 | (uint32_t)(file - files->file);
 }
 
+/* The whole pages of a region that was swapped are in the pool, and its edges are not. */
+static bool pool_find(const struct region_entry *region, struct mapping *at)
+{
+	struct pool_range pages = pool_pages(region->addr, region->length);
+
+	if (pages.begin == pages.end ||
+	    !sv_mapping_find(pages.begin, pages.end - pages.begin, at) ||
+	    !sv_pool_is(at->dev, at->ino))
+		return false;
+	at->offset -= pages.begin - region->addr;
+	return true;
+}
+
 static void find_locked(struct sv_files *files, struct region_entry *region)
 {
 	uint32_t file = FILE_NONE;
 	struct mapping at;
 
-	if (sv_mapping_find(region->addr, region->length, &at)) {
+	if (files->swaps && pool_find(region, &at)) {
+		file = file_hold_locked(files, region, &at);
+		atomic_store_explicit(&region->at, at.offset, memory_order_relaxed);
+	} else if (sv_mapping_find(region->addr, region->length, &at)) {
 		file = file_hold_locked(files, region, &at);
 		atomic_store_explicit(&region->at, at.offset, memory_order_relaxed);
 	}
@@ -233,6 +250,12 @@ static bool answer_fill_locked(const struct sv_file *file, const struct region_e
 	text->end = at + region->length;
 	text->writes = lets_write(region);
 	text->shmid = file->ino;
+	if (file->kind == SHARE_POOL) {
+		struct pool_range pages = pool_pages(at, region->length);
+
+		text->begin = pages.begin;
+		text->end = pages.end;
+	}
 	if (file->kind == SHARE_SYSV)
 		return ipc_namespace(text->ipc);
 	*fd = descriptor_for(file, text->writes);

@@ -26,6 +26,7 @@ enum share_kind {
 	SHARE_SYSV = 1, /* a segment of shmget(2) */
 	SHARE_MEMFD,	/* sealed against shrinking */
 	SHARE_FILE,	/* may shrink: read and written by its descriptor */
+	SHARE_POOL,	/* pool.h: the region's whole pages only */
 };
 
 struct sv_file {
@@ -65,7 +66,7 @@ enum share_verb {
 struct share_text {
 	uint32_t verb, key; /* an answer repeats the key */
 	uint32_t file, kind;
-	uint64_t begin, end; /* bytes of the file that the region lies in */
+	uint64_t begin, end; /* bytes of the file that the region lies in, as far as it does */
 	uint64_t shmid;
 	uint64_t ipc[2]; /* device and inode of the owner's IPC namespace */
 	uint32_t writes; /* peers may write there */

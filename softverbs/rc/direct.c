@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include "softverbs/base/log_from.h"
 #include "softverbs/object/area.h"
+#include "softverbs/object/pool.h"
 #include "softverbs/rc/direct.h"
 #include "softverbs/rc/direct_map.h"
 #include "softverbs/rc/rc.h"
@@ -87,6 +88,18 @@ static bool map_covers(const struct direct_map *map, uint32_t file, uint64_t at,
 	       (map->writable || !writes);
 }
 
+/* Whether the range, and not only the file, is what the owner sees: the edges of a swapped region are private. */
+static bool map_has_pages(const struct direct_map *map, const struct region_entry *region,
+			  uint64_t begin, uint64_t end)
+{
+	struct pool_range pages;
+
+	if (likely(!map->is_pool))
+		return true;
+	pages = pool_pages(region->addr, region->length);
+	return begin >= pages.begin && end <= pages.end;
+}
+
 /* What the region's entry says is the peer's word: the place lies in the mapping whatever it is. */
 bool sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uint32_t key,
 		    uint64_t va, uint64_t length, bool writes, struct direct_place *place)
@@ -106,6 +119,8 @@ bool sv_direct_find(struct sv_peer *peer, const struct region_entry *region, uin
 		use_count(peer, direct, key, file);
 		return false;
 	}
+	if (!map_has_pages(map, region, at, end))
+		return false;
 	place->at = map->base ? map->base + (at - map->begin) : NULL;
 	place->file = map->file_fd;
 	place->offset = at;

@@ -162,11 +162,12 @@ struct direct_map *sv_direct_map(const struct share_text *text, int fd)
 		return NULL;
 	map->file = text->file;
 	map->writable = text->writes;
+	map->is_pool = text->kind == SHARE_POOL;
 	map->file_fd = -1;
-	error = text->kind == SHARE_SYSV    ? segment_attach(map, text)
-		: text->kind == SHARE_MEMFD ? memfd_attach(map, text, fd)
-		: text->kind == SHARE_FILE  ? file_keep(map, fd)
-					    : EPROTO;
+	error = text->kind == SHARE_SYSV		    ? segment_attach(map, text)
+		: text->kind == SHARE_MEMFD || map->is_pool ? memfd_attach(map, text, fd)
+		: text->kind == SHARE_FILE		    ? file_keep(map, fd)
+							    : EPROTO;
 	if (error) {
 		free(map);
 		errno = error;

@@ -9,6 +9,7 @@
 struct direct_map {    /* constant while it is in use */
 	uint32_t file; /* the number by which the owner knows the file */
 	bool writable, is_segment;
+	bool is_pool;	     /* of each region, only the whole pages are in it */
 	uint64_t begin, end; /* bytes of the file */
 	uint8_t *base;	     /* NULL: the file may shrink, so it is not mapped */
 	int file_fd;	     /* then its descriptor, else -1 */

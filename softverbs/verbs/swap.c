@@ -2,7 +2,6 @@
 /* Which regions are swapped, and when. */
 #include <semaphore.h>
 #include <signal.h>
-#include "softverbs/base/os.h"
 #include "softverbs/link/engine.h"
 #include "softverbs/link/peer.h"
 #include "softverbs/object/area.h"
@@ -29,13 +28,6 @@ struct call {
 	bool ended;	 /* of back_run: there is nothing left to do */
 	sem_t done;
 };
-
-static struct pool_range pages_of(uint64_t addr, uint64_t length)
-{
-	uint64_t page = sv_os_page_size();
-
-	return (struct pool_range){ addr & ~(page - 1), (addr + length + page - 1) & ~(page - 1) };
-}
 
 /* ---- the thread that waits ---- */
 
@@ -107,8 +99,9 @@ static bool region_may_move(uint32_t lkey, uintptr_t stack, struct pool_parts *p
 	if (!lkey || atomic_load_explicit(&region->key, memory_order_acquire) != lkey ||
 	    sv_file_find(lkey))
 		return false;
-	range = pages_of(region->addr, region->length);
-	why = sv_pool_refusal(&range, stack, parts);
+	range = pool_pages(region->addr, region->length);
+	why = range.begin == range.end ? "it has no whole page"
+				       : sv_pool_refusal(&range, stack, parts);
 	if (why)
 		region_note(lkey, why);
 	return !why;
@@ -219,7 +212,7 @@ static struct pool_range part_unused(uint64_t begin, uint64_t end)
 	struct pool_range part = { begin, end };
 
 	for (uint32_t i = 1; i < last && part.begin < end; i++) {
-		struct pool_range pages = pages_of(region[i].addr, region[i].length);
+		struct pool_range pages = pool_pages(region[i].addr, region[i].length);
 
 		if (!is_left(&region[i]) || pages.end <= part.begin || pages.begin >= part.end)
 			continue;
@@ -251,7 +244,7 @@ static void back_run(struct call *call)
 /* If the device does not become still, the memory stays in the pool; the program can use it as before. */
 void sv_swap_back(uint64_t addr, uint64_t length)
 {
-	struct call call = { .run = back_run, .range = pages_of(addr, length) };
+	struct call call = { .run = back_run, .range = pool_pages(addr, length) };
 	CANCEL_OFF_HERE;
 
 	for (unsigned tries = 0; !call.ended && tries < BACK_TRIES; tries++) {

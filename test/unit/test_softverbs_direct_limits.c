@@ -249,6 +249,7 @@ static void segment_is_not_attached(void)
 {
 	struct rig rig = { .fd = -1, .id = -1 };
 
+	CU_ASSERT_EQUAL(sv_direct_count(), 0);
 	CU_ASSERT_TRUE_FATAL(rig_segment(&rig) && rig_open(&rig) &&
 			     rig_register(&rig, 0, PAGE, RIG_ALL));
 	rig_fill(&rig, 64);

@@ -63,25 +63,60 @@ static void swapped_and_back(void)
 	rig_close(&rig);
 }
 
-/* A region that begins and ends inside pages; what is beside it in them stays as it is. */
+/* 1 if `length` bytes, from this offset on, are as rig_fill makes them: offset:32 | length:32. */
+static uint64_t is_filled_at(struct rig *rig, uint64_t range)
+{
+	for (uint32_t i = 0; i < (uint32_t)range; i++)
+		if (rig->memory[(range >> 32) + i] != rig_pattern(i))
+			return 0;
+	return 1;
+}
+
+/* Only whole pages move; bytes beside them, of the region and not, stay where they are, and are reached as before. */
+static void edges_stay(void)
+{
+	const uint32_t begin = PAGE + 100, length = 3 * PAGE;
+	uint64_t old = 1;
+	struct rig rig;
+
+	CU_ASSERT_TRUE_FATAL(private_begin(&rig));
+	rig_call(&rig, store, begin - 8);
+	rig_call(&rig, store, begin + length);
+	CU_ASSERT_TRUE_FATAL(rig_register(&rig, begin, length, RIG_ALL) && rig_map(&rig));
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, PAGE), 0);
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 2 * PAGE), 1);
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 3 * PAGE), 1);
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 4 * PAGE), 0);
+	rig_fill(&rig, length);
+	for (uint32_t at = 0; at < length; at += 61) {
+		struct ibv_sge sge = node_sge(&rig.node, at, length - at < 61 ? length - at : 61);
+
+		CU_ASSERT_EQUAL(rig_do(&rig, IBV_WR_RDMA_WRITE, &sge, 1, at), 0);
+	}
+	CU_ASSERT_EQUAL(rig_call(&rig, is_filled_at, (uint64_t)begin << 32 | length), 1);
+	memset(rig.node.memory, 0, length);
+	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_READ, 0, 0, length), 0);
+	CU_ASSERT_EQUAL(rig.node.memory[0], rig_pattern(0));
+	CU_ASSERT_EQUAL(rig.node.memory[length - 1], rig_pattern(length - 1));
+	CU_ASSERT_EQUAL(rig_add(&rig, 4, 0, &old), 0);
+	CU_ASSERT_EQUAL(old, rig_call(&rig, load, begin + 4));
+	CU_ASSERT_EQUAL(rig_call(&rig, load, begin - 8), ~(uint64_t)(begin - 8));
+	CU_ASSERT_EQUAL(rig_call(&rig, load, begin + length), ~(uint64_t)(begin + length));
+	CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 2 * PAGE), 0);
+	CU_ASSERT_EQUAL(rig_call(&rig, load, begin + length), ~(uint64_t)(begin + length));
+	rig_close(&rig);
+}
+
+/* A region that has no whole page. */
 static void part_of_a_page(void)
 {
 	struct rig rig;
 
-	CU_ASSERT_TRUE_FATAL(private_begin(&rig));
-	rig_call(&rig, store, PAGE + 92);
-	rig_call(&rig, store, PAGE + 300);
-	CU_ASSERT_TRUE_FATAL(rig_register(&rig, PAGE + 100, 200, RIG_ALL) && rig_map(&rig));
-	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, PAGE), 1);
-	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 2 * PAGE), 0);
-	rig_fill(&rig, 200);
-	for (uint32_t at = 0; at < 200; at++)
-		CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, at, 200 - at), 0);
-	CU_ASSERT_EQUAL(rig_call(&rig, load, PAGE + 92), ~(PAGE + 92ull));
-	CU_ASSERT_EQUAL(rig_call(&rig, load, PAGE + 300), ~(PAGE + 300ull));
-	CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
+	CU_ASSERT_TRUE_FATAL(private_begin(&rig) && rig_register(&rig, PAGE + 100, 200, RIG_ALL));
+	CU_ASSERT_TRUE(stays_private(&rig));
 	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, PAGE), 0);
-	CU_ASSERT_EQUAL(rig_call(&rig, load, PAGE + 300), ~(PAGE + 300ull));
+	CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
 	rig_close(&rig);
 }
 
@@ -341,6 +376,7 @@ static void child_has_its_own(void)
 
 static const struct unit_test tests[] = {
 	{ "memory is swapped, and is private again", swapped_and_back },
+	{ "the edges of a region stay", edges_stay },
 	{ "a region in a part of a page", part_of_a_page },
 	{ "to and fro", to_and_fro },
 	{ "two regions overlap", regions_overlap },
