@@ -366,6 +366,9 @@ static void segment_of_two_owners(void)
 	struct rig first = { .fd = -1, .id = -1 }, second;
 	uint64_t old, word;
 
+	/* a child of a process with threads starts none under the thread sanitizer */
+	if (PROCESS_TSAN)
+		return;
 	CU_ASSERT_TRUE_FATAL(rig_segment(&first));
 	second = first;
 	CU_ASSERT_TRUE_FATAL(rig_open(&first) && rig_register(&first, 0, 4096, RIG_ALL) &&
