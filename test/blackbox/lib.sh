@@ -50,13 +50,14 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' INT TERM
 
+# test/run shows the last lines, so what was written last comes last, and the reason after it.
 fail() {
-	echo "FAILED: $*"
-	for log in "$tmp"/*; do
-		[ -f "$log" ] || continue
-		echo "--- $(basename "$log")"
-		tail -n 40 "$log"
+	for log in $(ls -tr "$tmp"); do
+		[ -f "$tmp/$log" ] || continue
+		echo "--- $log"
+		tail -n 40 "$tmp/$log"
 	done
+	echo "FAILED: $*"
 	exit 1
 }
 
