@@ -157,8 +157,9 @@ struct qp_by_peers {
 	_Atomic(uint32_t) seq; /* messages placed; written between epoch_enter and epoch_leave */
 	_Atomic(uint32_t) eager_prod; /* bytes of the eager ring written, free-running */
 	_Atomic(uint32_t)
-		intent; /* claim + 1 of the receive that it is taking from the SRQ; 0: none */
-	_Atomic(uint32_t) held; /* slot + 1 that it has taken and not filled; 0: none */
+		intent; /* slot + 1 that it has taken from the SRQ, or is about to claim; 0: none */
+	_Atomic(uint32_t)
+		held; /* slot + 1 that it has taken, and may have begun to fill; 0: none */
 	uint32_t unused[11];
 	_Atomic(uint32_t) wait;	 /* WAIT_*: the initiator requests a doorbell then */
 	_Atomic(uint32_t) fault; /* enum qp_fault that the initiator found */

@@ -55,8 +55,7 @@ bool sv_srq_claim(struct sv_remote_rq *remote, uint64_t *entry);
 void sv_srq_attend(struct sv_srq *srq);
 /*
  * A dead sender, or one whose QP failed, may have taken a slot that it will not fill: soon the
- * slot is flushed or posted again. sv_srq_recover_now: before return, unless another sender is
- * taking a slot at this moment.
+ * slot is flushed or posted again. sv_srq_recover_now: before return.
  */
 void sv_srq_recover(struct sv_srq *srq);
 void sv_srq_recover_now(struct sv_srq *srq);

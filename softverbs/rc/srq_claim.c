@@ -18,7 +18,8 @@ static void limit_reached(struct sv_remote_rq *remote, uint32_t round)
 
 bool sv_srq_claim(struct sv_remote_rq *remote, uint64_t *entry)
 {
-	uint32_t claim = atomic_load_explicit(&remote->srq->claim, memory_order_relaxed), limit;
+	uint32_t claim = atomic_load_explicit(&remote->srq->claim, memory_order_relaxed), slot,
+		 limit;
 
 	do {
 		/* acquire: pairs with wq_put_locked */
@@ -30,23 +31,26 @@ bool sv_srq_claim(struct sv_remote_rq *remote, uint64_t *entry)
 
 			if (now == claim) {
 				atomic_store_explicit(&remote->by_peers->intent, 0,
-						      memory_order_relaxed);
+						      memory_order_release);
 				return false;
 			}
 			claim = now;
 			continue;
 		}
-		/* If this process ends here, the owner knows which slot it was about to claim. */
-		atomic_store_explicit(&remote->by_peers->intent, claim + 1, memory_order_relaxed);
+		/*
+		 * The owner's search must know of a slot from its claim on, also if this process is
+		 * stopped or ends right after it. release: the arrival of the last message before
+		 */
+		slot = (post_slot(*entry) & remote->mask) + 1;
+		atomic_store_explicit(&remote->by_peers->intent, slot, memory_order_release);
 		/* release: the intent is stored before the claim; acquire: no other sender has the slot */
 		if (atomic_compare_exchange_weak_explicit(&remote->srq->claim, &claim, claim + 1,
 							  memory_order_acq_rel,
 							  memory_order_relaxed))
 			break;
 	} while (true);
-	/* release: after the claim, see sv_srq_recover */
-	atomic_store_explicit(&remote->by_peers->held, (post_slot(*entry) & remote->mask) + 1,
-			      memory_order_release);
+	/* release: after the claim. From here on the slot may be written to, see slot_taker */
+	atomic_store_explicit(&remote->by_peers->held, slot, memory_order_release);
 	limit = atomic_load_explicit(&remote->srq_by_owner->limit, memory_order_relaxed);
 	if (unlikely(limit) &&
 	    atomic_load_explicit(&remote->srq_by_owner->posted, memory_order_relaxed) -

@@ -43,24 +43,21 @@ static bool is_shut_out(const struct sv_qp *qp)
 	       (atomic_load_explicit(&qp->rx.flush, memory_order_acquire) && !qp->lost);
 }
 
-/* False: a live sender is taking a slot now, and has not published which one. */
-static bool look_held(struct sv_srq *srq, bool *seen)
+/* Slots that live senders hold, or are about to claim. */
+static void look_held(struct sv_srq *srq, bool *seen)
 {
 	struct sv_qp *qp;
 
 	TAILQ_FOREACH(qp, &srq->qps, srq_entry) {
-		uint32_t held;
+		uint32_t intent;
 
 		if (is_shut_out(qp))
 			continue;
-		/* acquire: the sender stores it after the claim */
-		held = atomic_load_explicit(&qp->by_peers->held, memory_order_acquire);
-		if (held)
-			seen[(held - 1) & srq->wq.mask] = true;
-		else if (atomic_load_explicit(&qp->by_peers->intent, memory_order_acquire))
-			return false;
+		/* acquire: the arrival of an earlier message is seen afterwards */
+		intent = atomic_load_explicit(&qp->by_peers->intent, memory_order_acquire);
+		if (intent)
+			seen[(intent - 1) & srq->wq.mask] = true;
 	}
-	return true;
 }
 
 static void look_arrived(struct sv_srq *srq, bool *seen)
@@ -208,12 +205,10 @@ static bool srq_look_locked(struct sv_srq *srq)
 		return true;
 	}
 	look_posted(srq, seen);
-	clear = look_held(srq, seen);
-	if (clear) {
-		look_arrived(srq, seen);
-		look_free(srq, seen);
-		clear = look_compare(srq, srq->missing, seen);
-	}
+	look_held(srq, seen);
+	look_arrived(srq, seen);
+	look_free(srq, seen);
+	clear = look_compare(srq, srq->missing, seen);
 	free(seen);
 	return clear;
 }

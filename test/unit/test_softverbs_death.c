@@ -201,7 +201,7 @@ static void half_written_slot_is_flushed(void)
 }
 
 /* The flush has completed when ibv_modify_qp returns, before the last-WQE event. */
-static void slot_of_a_failed_qp_is_flushed(void)
+static void failed_qp_flushes(uint32_t other_intent)
 {
 	struct process sender;
 	struct ibv_wc wc = { 0 };
@@ -209,14 +209,27 @@ static void slot_of_a_failed_qp_is_flushed(void)
 
 	shared_rig(&sender, &node);
 	shared_take(&node);
+	qp_of(node.qp[1])->by_peers->intent = other_intent;
 	CU_ASSERT_EQUAL(qp_to(node.qp[0], IBV_QPS_ERR), 0);
 	CU_ASSERT_EQUAL(ibv_poll_cq(node.cq, 1, &wc), 1);
 	CU_ASSERT_EQUAL(wc.status, IBV_WC_WR_FLUSH_ERR);
 	CU_ASSERT_EQUAL(wc.wr_id, 0);
 	CU_ASSERT_EQUAL(shared_post(&node, 0), 0);
+	qp_of(node.qp[1])->by_peers->intent = 0;
 	CU_ASSERT_TRUE(unit_wait_for(slots_are_back, &node, UNIT_PATIENCE));
 	process_kill(&sender);
 	CU_ASSERT_EQUAL(node_close(&node), 0);
+}
+
+static void slot_of_a_failed_qp_is_flushed(void)
+{
+	failed_qp_flushes(0);
+}
+
+/* The search does not wait for another sender, which is alive and about to claim a slot. */
+static void live_sender_does_not_delay_a_flush(void)
+{
+	failed_qp_flushes(3);
 }
 
 /*
@@ -588,6 +601,8 @@ static const struct unit_test tests[] = {
 	{ "a slot that was partly filled is flushed", half_written_slot_is_flushed },
 	{ "a partly filled slot is flushed when the QP fails, before its last event",
 	  slot_of_a_failed_qp_is_flushed },
+	{ "a live sender that is about to claim does not delay that flush",
+	  live_sender_does_not_delay_a_flush },
 	{ "a slot that a destroyed QP was about to take is posted again",
 	  slot_of_a_destroyed_qp_is_back },
 	{ "a message whose sender died before it notified the CQ is found",
