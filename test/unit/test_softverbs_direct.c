@@ -278,11 +278,5 @@ static const struct unit_test tests[] = {
 	{ "atomics with the owner's own instructions", atomics },
 };
 
-int main(int argc, char **argv)
-{
-	if (PROCESS_TSAN) {
-		puts("softverbs_direct: skipped: nothing is direct under the thread sanitizer");
-		return 77;
-	}
-	return unit_main("softverbs_direct", tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
-}
+UNIT_MAIN_UNLESS(PROCESS_TSAN, "nothing is direct under the thread sanitizer", "softverbs_direct",
+		 tests)

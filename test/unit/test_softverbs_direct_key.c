@@ -231,12 +231,5 @@ static const struct unit_test tests[] = {
 	{ "regions of one file that come and go", regions_come_and_go },
 };
 
-int main(int argc, char **argv)
-{
-	if (PROCESS_TSAN) {
-		puts("softverbs_direct_key: skipped: nothing is direct under the thread sanitizer");
-		return 77;
-	}
-	return unit_main("softverbs_direct_key", tests, sizeof(tests) / sizeof(tests[0]), argc,
-			 argv);
-}
+UNIT_MAIN_UNLESS(PROCESS_TSAN, "nothing is direct under the thread sanitizer",
+		 "softverbs_direct_key", tests)

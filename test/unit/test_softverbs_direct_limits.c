@@ -278,13 +278,5 @@ static const struct unit_test tests[] = {
 	{ "a process that locks its memory does not attach segments", segment_is_not_attached },
 };
 
-int main(int argc, char **argv)
-{
-	if (PROCESS_TSAN) {
-		puts("softverbs_direct_limits: skipped: nothing is direct under the thread "
-		     "sanitizer");
-		return 77;
-	}
-	return unit_main("softverbs_direct_limits", tests, sizeof(tests) / sizeof(tests[0]), argc,
-			 argv);
-}
+UNIT_MAIN_UNLESS(PROCESS_TSAN, "nothing is direct under the thread sanitizer",
+		 "softverbs_direct_limits", tests)

@@ -386,11 +386,5 @@ static const struct unit_test tests[] = {
 	{ "a child has its own memory", child_has_its_own },
 };
 
-int main(int argc, char **argv)
-{
-	if (PROCESS_TSAN) {
-		puts("softverbs_private: skipped: nothing is direct under the thread sanitizer");
-		return 77;
-	}
-	return unit_main("softverbs_private", tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
-}
+UNIT_MAIN_UNLESS(PROCESS_TSAN, "nothing is direct under the thread sanitizer", "softverbs_private",
+		 tests)

@@ -277,13 +277,5 @@ static const struct unit_test tests[] = {
 	{ "signal handlers store while memory moves", handlers_store },
 };
 
-int main(int argc, char **argv)
-{
-	if (PROCESS_TSAN) {
-		puts("softverbs_private_threads: skipped: nothing is direct under the thread "
-		     "sanitizer");
-		return 77;
-	}
-	return unit_main("softverbs_private_threads", tests, sizeof(tests) / sizeof(tests[0]), argc,
-			 argv);
-}
+UNIT_MAIN_UNLESS(PROCESS_TSAN, "nothing is direct under the thread sanitizer",
+		 "softverbs_private_threads", tests)

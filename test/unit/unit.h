@@ -29,6 +29,17 @@ int unit_main(const char *suite, const struct unit_test *tests, size_t count, in
 		return unit_main(suite, tests, sizeof(tests) / sizeof((tests)[0]), argc, argv); \
 	}
 
+/* The same, of a suite that is skipped where `skips` is true: it prints the reason and exits with 77. */
+#define UNIT_MAIN_UNLESS(skips, reason, suite, tests)                                           \
+	int main(int argc, char **argv)                                                         \
+	{                                                                                       \
+		if (skips) {                                                                    \
+			puts(suite ": skipped: " reason);                                       \
+			return 77;                                                              \
+		}                                                                               \
+		return unit_main(suite, tests, sizeof(tests) / sizeof((tests)[0]), argc, argv); \
+	}
+
 /* Returns the path of an empty directory that belongs to this process; it is removed at exit. */
 const char *unit_tmpdir(void);
 
