@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # What takes too long for each change. `make check-storms` runs tests that are random or race for LONG_SECONDS (60)
 # each, on seeds that it prints; SEED=n repeats a run, and `make check` runs the same suites for some seconds. `make
-# check-long` runs every test in every configuration, and ends with a table; FROM='name of a step' begins there.
+# check-long` runs every test in every configuration, and ends with a table; FROM='name of a step' begins there, see
+# tools/steps.sh.
 
 LONG_SECONDS ?= 60
 storms := test_edge_storm test_srq_kills test_softverbs_put test_cancel_storm test_hammer_post test_ev_race test_ev_streams

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Sourced by the bash scripts that run many steps: each prints its name and its seconds, a failure does not end the run,
-# and the end shows a table, and what failed once more, so that the reason is on the last screen. FROM names the step to
-# begin with; those before it are not run. Beside its seconds each step has those of the processors that it used: where
-# the two numbers are equal, the second processor of a pair had nothing to do, and another step can run `beside` it.
+# and the end shows a table, and what failed once more, so that the reason is on the last screen. Beside its seconds each
+# step has those of the processors that it used: where the two numbers are equal, the second processor of a pair had
+# nothing to do, and another step can run `beside` it.
+#
+# FROM names the step to begin with; those before it are not run, nor those of the other lane, unless FROM names one of
+# them, too, as in FROM='thread|storms'.
 
 steps_folder=$(mktemp -d)
 trap 'rm -rf "$steps_folder"' EXIT
@@ -37,17 +40,19 @@ step() {
 	} >>"$steps_folder/reasons"
 }
 
-# beside FUNCTION: runs the steps of a function while this script goes on; what they print comes at the end.
+# beside FUNCTION: runs the steps of a function, the second lane, while this script goes on; what they print comes at the
+# end.
 beside() {
 	"$1" >"$steps_folder/beside.$1" 2>&1 &
 }
 
-# With FROM, returns 0 for a step before that one.
+# Returns 0 for a step before that of FROM in its lane. Each lane has a shell, and so a variable, of its own.
 steps_is_before() {
-	[ -n "${FROM:-}" ] && [ ! -e "$steps_folder/from" ] && [ "$FROM" != "$1" ] || {
-		: >"$steps_folder/from"
-		return 1
-	}
+	case ${steps_begun:-no}${FROM:+"|$FROM|"} in
+	no | yes* | *"|$1|"*)
+		steps_begun=yes
+		return 1 ;;
+	esac
 	printf '%-24s %-8s %6s %6s\n' "$1" 'not run' - - >>"$steps_table"
 }
 
