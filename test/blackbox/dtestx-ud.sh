@@ -21,10 +21,9 @@ meet() {
 
 # datagrams SERVER CLIENT [OPTION...]: both succeed and print that.
 datagrams() {
-	tries=1
+	tries_begin
 	until meet "$@"; do
-		[ $1 != "$ours" ] && [ $tries -lt 20 ] || fail "the client fails, $tries times"
-		tries=$((tries + 1))
+		[ "$1" != "$ours" ] && tries_left || fail 'the client fails'
 	done
 	wait "$server_pid" || fail "the server ended with status $?"
 	for side in server client; do

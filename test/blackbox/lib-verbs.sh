@@ -121,11 +121,11 @@ pair() {
 # pair_again WORDS READY SERVER CLIENT: the same for a server that prints its address before it listens. A client that
 # is faster is rejected and prints WORDS; then another pair is started.
 pair_again() {
-	words=$1 tries=1
+	words=$1
 	shift
+	tries_begin
 	until meet "$@" && ! says client "$words"; do
-		says client "$words" && [ $tries -lt 20 ] || fail "$3 did not succeed"
-		tries=$((tries + 1))
+		says client "$words" && tries_left || fail "$3 did not succeed"
 		kill_program "$server_pid" 2>"$tmp/kill"
 		wait "$server_pid"
 	done
