@@ -39,14 +39,16 @@ bool sv_mapping_each(bool (*each)(const struct map_line *line, void *arg), void 
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char text[PATH_MAX + 128];
 	struct map_line line;
+	bool good;
 
 	if (!maps)
 		return false;
 	while (fgets(text, sizeof(text), maps))
 		if (line_parse(text, &line) && !each(&line, arg))
 			break;
+	good = !ferror(maps);
 	fclose(maps);
-	return true;
+	return good;
 }
 
 /* ---- one file under a range ---- */

@@ -16,6 +16,7 @@
 #include "util/log.h"
 
 #define POOL_SIZE (1ull << 48) /* above all addresses; only pages in use cost memory */
+#define PIECE	  (1ull << 20) /* bytes that are twice in memory while a range moves */
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
@@ -221,48 +222,90 @@ void sv_pool_close(void)
 
 /* ---- in and back ---- */
 
-static int part_take_locked(const struct pool_range *part)
+/* The next piece of a range; the first begins and ends at its begin. False at its end. */
+static bool piece_next(const struct pool_range *range, uint64_t most, struct pool_range *piece)
 {
-	void *at = (void *)(uintptr_t)part->begin;
-	uint64_t length = part->end - part->begin;
+	uint64_t rest = range->end - piece->end;
+
+	piece->begin = piece->end;
+	piece->end += rest < most ? rest : most;
+	return rest;
+}
+
+static int piece_take_locked(const struct pool_range *piece)
+{
+	void *at = (void *)(uintptr_t)piece->begin;
+	uint64_t length = piece->end - piece->begin;
 	struct pool_guard guard;
-	int error = sv_pool_guard_begin(&guard, part->begin, part->end, false);
+	int error = sv_pool_guard_begin(&guard, piece->begin, piece->end, false);
 
 	if (error)
 		return error;
-	error = bytes_put(part);
+	error = bytes_put(piece);
 	if (!error &&
 	    mmap(at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-		 pool.fd, (off_t)part->begin) == MAP_FAILED)
+		 pool.fd, (off_t)piece->begin) == MAP_FAILED)
 		error = errno;
 	if (error) {
-		pages_free(part);
+		pages_free(piece);
 	} else {
 		madvise(at, length, MADV_DONTFORK);
-		sv_os_populate(part->begin, part->end, true);
+		sv_os_populate(piece->begin, piece->end, true);
 	}
 	sv_pool_guard_end(&guard);
 	return error;
 }
 
 /* The copy takes the place of the mapping in one step. */
-static int part_return_locked(const struct pool_range *part)
+static int piece_return_locked(const struct pool_range *piece)
 {
-	uint64_t length = part->end - part->begin;
+	uint64_t length = piece->end - piece->begin;
 	struct pool_guard guard;
-	int error = sv_pool_guard_begin(&guard, part->begin, part->end, true);
+	int error = sv_pool_guard_begin(&guard, piece->begin, piece->end, true);
 	void *copy;
 
 	if (error)
 		return error;
 	copy = private_map(length);
-	error = copy ? bytes_get(part, copy) : ENOMEM;
+	error = copy ? bytes_get(piece, copy) : ENOMEM;
 	if (!error && mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED,
-			     (void *)(uintptr_t)part->begin) == MAP_FAILED)
+			     (void *)(uintptr_t)piece->begin) == MAP_FAILED)
 		error = errno;
 	if (error && copy)
 		munmap(copy, length);
 	sv_pool_guard_end(&guard);
+	return error;
+}
+
+/* Where there is no memory for a copy of a piece, there may be some for a smaller one. */
+static int range_return_locked(const struct pool_range *range)
+{
+	struct pool_range piece = { range->begin, range->begin };
+	uint64_t most = PIECE;
+	int error = 0;
+
+	while (!error && piece_next(range, most, &piece)) {
+		error = piece_return_locked(&piece);
+		if (!error) {
+			pages_free(&piece);
+		} else if (error == ENOMEM && most > sv_os_page_size()) {
+			piece.end = piece.begin;
+			most /= 2;
+			error = 0;
+		}
+	}
+	return error;
+}
+
+static int range_take_locked(const struct pool_range *range)
+{
+	struct pool_range piece = { range->begin, range->begin };
+	int error = range->end > POOL_SIZE ? EFBIG : 0;
+
+	while (!error && piece_next(range, PIECE, &piece))
+		error = piece_take_locked(&piece);
+	if (error)
+		range_return_locked(&(struct pool_range){ range->begin, piece.begin });
 	return error;
 }
 
@@ -281,12 +324,11 @@ static int parts_take_locked(const struct pool_parts *parts)
 	int error = 0;
 
 	for (i = 0; i < parts->count && !error; i++)
-		error = parts->part[i].end > POOL_SIZE ? EFBIG : part_take_locked(&parts->part[i]);
+		error = range_take_locked(&parts->part[i]);
 	if (!error)
 		return 0;
 	for (i--; i; i--) /* all before the one that failed */
-		if (!part_return_locked(&parts->part[i - 1]))
-			pages_free(&parts->part[i - 1]);
+		range_return_locked(&parts->part[i - 1]);
 	return error;
 }
 
@@ -330,10 +372,12 @@ void sv_pool_return(const struct pool_range *range)
 	pthread_mutex_lock(&pool.lock);
 	while (pool.fd >= 0 && !error) {
 		back.part = (struct pool_range){ 0 };
-		sv_mapping_each(back_line, &back);
-		if (back.part.begin == back.part.end)
+		if (!sv_mapping_each(back_line, &back))
+			error = EIO; /* the pages may be mapped, so they are kept */
+		else if (back.part.begin == back.part.end)
 			break;
-		error = part_return_locked(&back.part);
+		else
+			error = range_return_locked(&back.part);
 	}
 	if (error)
 		log_at(LOG_NOTE, "softverbs: memory at %p stays shared: %s",
