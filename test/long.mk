@@ -5,7 +5,8 @@
 # tools/steps.sh.
 
 LONG_SECONDS ?= 60
-storms := test_edge_storm test_srq_kills test_softverbs_put test_cancel_storm test_hammer_post test_ev_race test_ev_streams
+storms := test_edge_storm test_srq_kills test_softverbs_put test_cancel_storm test_hammer_post test_ev_race test_ev_streams \
+	test_softverbs_private test_softverbs_direct_limits
 storms_blackbox := test/blackbox/scm-mixing.sh test/blackbox/ucm-mixing.sh test/blackbox/fabric-fault.sh
 
 .PHONY: check-storms check-long

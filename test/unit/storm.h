@@ -22,6 +22,12 @@ static inline unsigned storm_seconds(void)
 	return storm_number("LONG_SECONDS", STORM_SECONDS);
 }
 
+/* `few` rounds, or so many that they take minutes. */
+static inline unsigned storm_rounds(unsigned few)
+{
+	return storm_number("LONG_SECONDS", 0) ? 10000 : few;
+}
+
 /* Prints the seed, so that the run can be repeated. */
 static inline unsigned storm_seed(const char *what)
 {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "test/unit/denied.h"
 #include "test/unit/private_rig.h"
+#include "test/unit/storm.h"
 
 /* 1 if each byte of the first `length` is as rig_fill makes it. */
 static uint64_t is_filled(struct rig *rig, uint64_t length)
@@ -147,23 +148,24 @@ static uint64_t number_lines(struct rig *rig, uint64_t most)
 /* A peer writes all the time while the memory moves; nothing is lost on either way. */
 static void to_and_fro(void)
 {
-	const uint32_t size = 1 << 20;
+	const uint32_t size = 1 << 20, rounds = storm_rounds(60);
 	struct rig rig;
 
 	CU_ASSERT_TRUE_FATAL(private_begin(&rig));
-	for (uint32_t round = 0; round < 60; round++) {
+	for (uint32_t round = 0; round < rounds; round++) {
+		uint8_t mark = (uint8_t)(round + 1);
 		uint64_t lines;
 
 		CU_ASSERT_TRUE_FATAL(rig_register(&rig, 0, size, RIG_ALL));
 		lines = number_lines(&rig, size / 64);
 		CU_ASSERT_TRUE_FATAL(rig_map(&rig));
 		CU_ASSERT_EQUAL(rig_call(&rig, are_numbered, lines), 1);
-		memset(rig.node.memory, (int)round + 1, 64);
+		memset(rig.node.memory, mark, 64);
 		CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 0, 64), IBV_WC_SUCCESS);
-		CU_ASSERT_EQUAL((uint8_t)rig_call(&rig, load, 0), round + 1);
+		CU_ASSERT_EQUAL((uint8_t)rig_call(&rig, load, 0), mark);
 		CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
 		CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, size / 2), 0);
-		CU_ASSERT_EQUAL((uint8_t)rig_call(&rig, load, 0), round + 1);
+		CU_ASSERT_EQUAL((uint8_t)rig_call(&rig, load, 0), mark);
 		CU_ASSERT_EQUAL(rig_call(&rig, load, 64), 2);
 		CU_ASSERT_TRUE(unit_wait_for(rig_is_unmapped, NULL, UNIT_PATIENCE));
 	}
