@@ -7,6 +7,7 @@
 # FROM names the step to begin with; those before it are not run, nor those of the other lane, unless FROM names one of
 # them, too, as in FROM='thread|storms'.
 
+. tools/times.sh
 steps_folder=$(mktemp -d)
 trap 'rm -rf "$steps_folder"' EXIT
 steps_table=$steps_folder/table
@@ -57,15 +58,19 @@ steps_is_before() {
 }
 
 # steps_run LOG COMMAND...: writes the command's status and the processor seconds of all its processes to LOG.end. It is
-# run in a subshell, whose `times` are those of this command only.
+# run in a subshell, whose `times` are those of this command only. The command has a session of its own, since the kernel
+# shares processors out to sessions first (sched(7), autogroup): each lane has as much as another program beside them, and
+# not the half of it. What ends this shell ends that session, too.
 steps_run() {
-	local log=$1 status
+	local log=$1 status session
 	shift
-	"$@" >"$log" 2>&1 </dev/null
+	setsid "$@" >"$log" 2>&1 </dev/null &
+	session=$!
+	trap "pkill -TERM -s $session; exit 143" TERM
+	wait $session
 	status=$?
 	times >"$log.times"
-	awk -v status=$status 'NR == 2 { split($1 "m" $2, t, /[ms]+/); printf "%d %d\n", status, (t[1] + t[3]) * 60 + t[2] + t[4] }' \
-		"$log.times" >"$log.end"
+	echo "$status $(processor_seconds "$log.times")" >"$log.end"
 }
 
 # What test/run printed of each program that failed; the last lines if no program did.
