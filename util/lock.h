@@ -131,9 +131,12 @@ static inline void lock_admit(struct lock *lock)
 		lock_admit_slow(lock);
 }
 
-/* Releases the lock, lets a waiter acquire it first, and acquires it again. */
+/* If a thread waits for the lock: releases it, lets the waiter acquire it first, and acquires it again. */
 static inline void lock_cede(struct lock *lock)
 {
+	/* relaxed: a waiter that is not seen now is seen at the next call */
+	if (__builtin_expect(!atomic_load_explicit(&lock->waiters, memory_order_relaxed), 1))
+		return;
 	lock_release(lock);
 	lock_admit(lock);
 	lock_acquire(lock);

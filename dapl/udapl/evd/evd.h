@@ -206,6 +206,12 @@ static inline bool evd_wakes_locked(struct dapl_evd *evd)
 	return true;
 }
 
+/*
+ * evd/wait.c: a wait that may block. The caller holds the lock, and has the thread's cancellation off; `cancel` is what cancel_off
+ * returned. Releases the lock.
+ */
+DAT_RETURN evd_wait_locked(struct dapl_evd *evd, int cancel, DAT_TIMEOUT timeout,
+			   DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *more);
 /* Checks `threshold` against the class of the EVD (evd/wait.c). */
 DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/*
- * dat_evd_wait. The loop is that of base/wait.c; one set of operations serves all kinds of EVDs.
- */
+/* A thread that waits for events. The loop is that of base/wait.c; one set of operations serves all kinds of EVDs. */
 #include <errno.h>
 #include <string.h>
 #include "dapl/udapl/evd/evd_take.h"
@@ -22,12 +20,6 @@ struct waiter {
 	bool may_read, reads;
 	uint64_t pauses;
 };
-
-/*
- * The consumer's cancel type, while the thread is in dat_evd_wait with deferred cancellation. It is not a local
- * variable: taking the address of one would add a stack canary to the fast path.
- */
-static _Thread_local int cancel_type __attribute__((tls_model("initial-exec")));
 
 static struct waiter *evd_wait_waiter_of(struct wait *wait)
 {
@@ -70,7 +62,7 @@ static bool evd_is_fast_locked(const struct dapl_evd *evd)
 
 /*
  * If one completion is enough and the EVD takes no other events, the completion is passed directly to the caller. The
- * lock is ceded between two polls.
+ * lock is ceded between two polls to a thread that waits for it.
  */
 static bool poll_quickly_locked(const struct waiter *self)
 {
@@ -389,80 +381,14 @@ static DAT_RETURN wait_at_once(struct dapl_evd *evd, DAT_TIMEOUT timeout, DAT_CO
 	return status;
 }
 
-/*
- * Enters a path with cancellation points from one without. Returns the argument for cancel_restore. May release and
- * reacquire the lock.
- */
-static int not_cancelled_locked(struct dapl_evd *evd)
-{
-	if (cancel_type != PTHREAD_CANCEL_DEFERRED) {
-		lock_release(&evd->lock);
-		cancel_settle();
-		lock_acquire(&evd->lock);
-	}
-	return cancel_off();
-}
-
-/*
- * The slow path, without a completion at hand. The caller holds the lock and has deferred cancellation; this function
- * releases the one and restores the other.
- */
-static __attribute__((noinline)) DAT_RETURN wait_slow_begin(struct dapl_evd *evd,
-							    DAT_TIMEOUT timeout,
-							    DAT_COUNT threshold, DAT_EVENT *event,
-							    DAT_COUNT *more)
+DAT_RETURN evd_wait_locked(struct dapl_evd *evd, int cancel, DAT_TIMEOUT timeout,
+			   DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *more)
 {
 	struct waiter self = { .evd = evd, .event = event, .more = more };
 	DAT_RETURN status;
 
 	self.wait.ops = &evd_ops;
-	self.wait.cancel = not_cancelled_locked(evd);
+	self.wait.cancel = cancel;
 	status = wait_at_once(evd, timeout, threshold, event, more);
-	if (status == WAIT_ON)
-		status = wait_slow(&self, timeout, threshold);
-	cancel_restore(self.wait.cancel);
-	cancel_type_restore(cancel_type);
-	return status;
-}
-
-/* The call has taken an event, and others are pending. Releases the lock. */
-static __attribute__((noinline)) DAT_RETURN leave_with_more(struct dapl_evd *evd, DAT_COUNT *more)
-{
-	int before = not_cancelled_locked(evd);
-
-	evd_drain_locked(evd);
-	*more = evd_count_locked(evd);
-	evd_unlock(evd);
-	cancel_restore(before);
-	cancel_type_restore(cancel_type);
-	return DAT_SUCCESS;
-}
-
-DAT_RETURN dapl_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-			 DAT_EVENT *event, DAT_COUNT *more)
-{
-	struct dapl_evd *evd = handle;
-
-	if (__builtin_expect(!obj_is(handle, OBJ_EVD), 0))
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	if (__builtin_expect(!event, 0))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	if (__builtin_expect(!more, 0))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-
-	/* Rule C19: the thread may be cancelled asynchronously. The path to a completion has no cancellation point. */
-	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
-	lock_acquire(&evd->lock);
-	evd_tally_locked(evd, DCNT_EVD_WAIT);
-	/* A single completion is passed directly to the caller; the ones behind it are counted for *more. */
-	if (__builtin_expect(!(evd->state), 1) && threshold == 1 && ib_cq_store_is_empty(evd->cq) &&
-	    evd_take_fast_locked(evd, event)) {
-		if (__builtin_expect(!ib_cq_was_last(evd->cq), 0))
-			return leave_with_more(evd, more);
-		*more = 0;
-		lock_release(&evd->lock);
-		cancel_type_restore(cancel_type);
-		return DAT_SUCCESS;
-	}
-	return wait_slow_begin(evd, timeout, threshold, event, more);
+	return status == WAIT_ON ? wait_slow(&self, timeout, threshold) : status;
 }
