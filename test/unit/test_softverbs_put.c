@@ -30,7 +30,7 @@ struct put_loop {
 	unsigned seed;
 	unsigned seconds;
 	uint32_t writes; /* the least number of writes */
-	bool yields;	 /* the spinning ends leave a core to the engine now and then */
+	bool yields;	 /* the spinning ends leave a core to the engine often */
 	bool rough;	 /* both ends share a processor, and are stopped and continued */
 	int direct;	 /* into memory that the other end can map (1), open (2), or swaps (3) */
 };
@@ -106,11 +106,14 @@ struct spin {
 	uint64_t deadline;
 };
 
-/* One more poll of a word; returns false when the word has stood still for too long. */
+/*
+ * One more poll of a word; returns false when the word has stood still for too long. The other end may wait for this
+ * processor, so after some polls each end leaves it.
+ */
 static bool spin_on(struct spin *spin)
 {
 	spin->polls++;
-	if (spin->yields && spin->polls % 64 == 0)
+	if (spin->polls % (spin->yields ? 64 : 5000) == 0)
 		sched_yield();
 	if (spin->polls % 100000)
 		return true;
