@@ -23,13 +23,15 @@ enum area_heap {
 
 /*
  * Blocks of powers of two, from 64 bytes on. A freed block keeps its size for the next
- * allocation.
+ * allocation. Short blocks lie side by side in longer ones, so that what a message touches of many queue pairs is in few
+ * pages, whatever rings they have.
  */
 struct heap {
 	pthread_mutex_t lock;
 	uint8_t *base;
 	uint64_t next, size; /* bytes; those from `next` on were never allocated and are zero */
 	uint64_t opened;     /* bytes that are accessible; the rest is only reserved */
+	uint64_t shorts, shorts_end; /* what is left of the block from which short ones are cut */
 	struct heap_free *free[HEAP_CLASSES];
 	struct heap_free *taken; /* spare entries, one for each block in use */
 };

@@ -12,7 +12,9 @@ struct heap_free {
 	uint64_t offset;
 };
 
-#define CLASS_MIN 6u /* log2 of a cache line */
+#define CLASS_MIN  6u	      /* log2 of a cache line */
+#define SHORT_MOST 4096u      /* bytes: what is cut from a block with other short ones */
+#define SHORTS	   (1u << 16) /* bytes of such a block */
 
 static unsigned size_class(uint64_t size)
 {
@@ -40,21 +42,43 @@ int sv_heap_reach(struct heap *heap, uint64_t end)
 	return 0;
 }
 
+/* Sets `*at` to the offset of bytes that were never used. */
+static bool bytes_cut(struct heap *heap, uint64_t size, uint64_t *at)
+{
+	if (size > heap->size - heap->next || sv_heap_reach(heap, heap->next + size))
+		return false;
+	*at = heap->next;
+	heap->next += size;
+	return true;
+}
+
+/* The same for a short block. Near the heap's end there may be room for the block alone. */
+static bool short_cut(struct heap *heap, uint64_t size, uint64_t *at)
+{
+	if (size > heap->shorts_end - heap->shorts) {
+		if (!bytes_cut(heap, SHORTS, at))
+			return bytes_cut(heap, size, at);
+		heap->shorts = *at;
+		heap->shorts_end = *at + SHORTS;
+	}
+	*at = heap->shorts;
+	heap->shorts += size;
+	return true;
+}
+
 /*
  * Allocates a block that was never used, together with its list entry, so that sv_heap_free
  * cannot fail.
  */
 static struct heap_free *block_cut(struct heap *heap, unsigned class)
 {
-	struct heap_free *entry = NULL;
+	struct heap_free *entry = malloc(sizeof(*entry));
+	uint64_t size = 1ull << class;
 
-	if (1ull << class <= heap->size - heap->next &&
-	    !sv_heap_reach(heap, heap->next + (1ull << class)))
-		entry = malloc(sizeof(*entry));
-	if (!entry)
-		return NULL;
-	entry->offset = heap->next;
-	heap->next += 1ull << class;
+	if (entry && !(size <= SHORT_MOST ? short_cut : bytes_cut)(heap, size, &entry->offset)) {
+		free(entry);
+		entry = NULL;
+	}
 	return entry;
 }
 
