@@ -17,6 +17,7 @@
 /* To stop what uses the device. Each takes a millisecond at most, and the pause before the next is twice the last one. */
 #define TRIES	    14u
 #define BACK_TRIES  8u
+#define LATE	    64u /* ranges that come back later, at most */
 #define FIRST_PAUSE (100 * NSEC_PER_USEC)
 
 /* A thread that waits for the engine. */
@@ -26,8 +27,15 @@ struct call {
 	struct pool_range range;
 	uintptr_t stack; /* an address in that of the thread */
 	bool ended;	 /* of back_run: there is nothing left to do */
+	bool last;	 /* of back_run: the last try */
 	sem_t done;
 };
+
+/* What could not come back from the pool: it does when the device is still for the next time. */
+static struct { /* engine only */
+	struct pool_range range[LATE];
+	unsigned count;
+} late;
 
 /* ---- the thread that waits ---- */
 
@@ -54,6 +62,70 @@ static void engine_call(struct call *call)
 		;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	sem_destroy(&call->done);
+}
+
+/* ---- what no region needs any more ---- */
+
+static uint32_t regions_end(struct area *area)
+{
+	uint32_t end;
+
+	pthread_mutex_lock(&area->regions.lock);
+	end = area->regions.fresh;
+	pthread_mutex_unlock(&area->regions.lock);
+	return end;
+}
+
+static bool is_left(const struct region_entry *region)
+{
+	return atomic_load_explicit(&region->key, memory_order_relaxed) &&
+	       region->type == REGION_MR && sv_file_is_pool(region);
+}
+
+/* The first part of [begin, end) that no region in the pool needs any more; an empty one at `end` if there is none. */
+static struct pool_range part_unused(uint64_t begin, uint64_t end)
+{
+	const struct region_entry *region = sv_area_own()->by_owner->region;
+	uint32_t last = regions_end(sv_area_own());
+	struct pool_range part = { begin, end };
+
+	for (uint32_t i = 1; i < last && part.begin < end; i++) {
+		struct pool_range pages = pool_pages(region[i].addr, region[i].length);
+
+		if (!is_left(&region[i]) || pages.end <= part.begin || pages.begin >= part.end)
+			continue;
+		if (pages.begin > part.begin) {
+			part.end = pages.begin;
+			continue;
+		}
+		part = (struct pool_range){ pages.end, end };
+		i = 0; /* again, from the first */
+	}
+	return part.begin < end ? part : (struct pool_range){ end, end };
+}
+
+static void range_return(const struct pool_range *range)
+{
+	for (uint64_t at = range->begin; at < range->end;) {
+		struct pool_range part = part_unused(at, range->end);
+
+		if (part.begin < part.end)
+			sv_pool_return(&part);
+		at = part.end;
+	}
+}
+
+/* With stillness. */
+static void late_return(void)
+{
+	while (late.count)
+		range_return(&late.range[--late.count]);
+}
+
+static void late_add(const struct pool_range *range)
+{
+	if (late.count < LATE)
+		late.range[late.count++] = *range;
 }
 
 /* ---- in ---- */
@@ -168,6 +240,7 @@ static void swap_run(struct call *call)
 	} else if (sv_still_begin()) {
 		for (uint32_t i = 0; i < files->asks; i++)
 			region_swap(files->ask[i].lkey, call->stack);
+		late_return();
 		sv_still_end();
 		asks_answer(files);
 	} else if (files->tries < TRIES) {
@@ -188,60 +261,20 @@ void sv_swap_turn(void)
 
 /* ---- back ---- */
 
-static uint32_t regions_end(struct area *area)
-{
-	uint32_t end;
-
-	pthread_mutex_lock(&area->regions.lock);
-	end = area->regions.fresh;
-	pthread_mutex_unlock(&area->regions.lock);
-	return end;
-}
-
-static bool is_left(const struct region_entry *region)
-{
-	return atomic_load_explicit(&region->key, memory_order_relaxed) &&
-	       region->type == REGION_MR && sv_file_is_pool(region);
-}
-
-/* The first part of [begin, end) that no region in the pool needs any more; an empty one at `end` if there is none. */
-static struct pool_range part_unused(uint64_t begin, uint64_t end)
-{
-	const struct region_entry *region = sv_area_own()->by_owner->region;
-	uint32_t last = regions_end(sv_area_own());
-	struct pool_range part = { begin, end };
-
-	for (uint32_t i = 1; i < last && part.begin < end; i++) {
-		struct pool_range pages = pool_pages(region[i].addr, region[i].length);
-
-		if (!is_left(&region[i]) || pages.end <= part.begin || pages.begin >= part.end)
-			continue;
-		if (pages.begin > part.begin) {
-			part.end = pages.begin;
-			continue;
-		}
-		part = (struct pool_range){ pages.end, end };
-		i = 0; /* again, from the first */
-	}
-	return part.begin < end ? part : (struct pool_range){ end, end };
-}
-
 static void back_run(struct call *call)
 {
 	call->ended = sv_still_begin();
-	if (!call->ended)
+	if (!call->ended) {
+		if (call->last)
+			late_add(&call->range);
 		return;
-	for (uint64_t at = call->range.begin; at < call->range.end;) {
-		struct pool_range part = part_unused(at, call->range.end);
-
-		if (part.begin < part.end)
-			sv_pool_return(&part);
-		at = part.end;
 	}
+	range_return(&call->range);
+	late_return();
 	sv_still_end();
 }
 
-/* If the device does not become still, the memory stays in the pool; the program can use it as before. */
+/* If the device does not become still, the memory stays in the pool for now; the program can use it as before. */
 void sv_swap_back(uint64_t addr, uint64_t length)
 {
 	struct call call = { .run = back_run, .range = pool_pages(addr, length) };
@@ -250,6 +283,7 @@ void sv_swap_back(uint64_t addr, uint64_t length)
 	for (unsigned tries = 0; !call.ended && tries < BACK_TRIES; tries++) {
 		struct timespec pause = { .tv_nsec = (long)(FIRST_PAUSE << tries) };
 
+		call.last = tries == BACK_TRIES - 1;
 		engine_call(&call);
 		if (!call.ended)
 			nanosleep(&pause, NULL);

@@ -271,10 +271,46 @@ static void handlers_store(void)
 	rig_close(&rig);
 }
 
+/* ---- later ---- */
+
+/* As while another thread changes the queue pair, so that the device cannot become still. */
+static uint64_t deregister_meanwhile(struct rig *rig, uint64_t unused)
+{
+	pthread_mutex_t *modify = &qp_of(rig->node.qp[0])->modify;
+	int error;
+
+	(void)unused;
+	pthread_mutex_lock(modify);
+	error = ibv_dereg_mr(rig->mr);
+	pthread_mutex_unlock(modify);
+	return (uint64_t)error;
+}
+
+/* Memory that cannot come back when it is deregistered does so with the next region. */
+static void comes_back_later(void)
+{
+	struct rig rig;
+
+	CU_ASSERT_TRUE_FATAL(private_begin(&rig) && rig_register(&rig, 0, 4 * PAGE, RIG_ALL) &&
+			     rig_map(&rig));
+	rig_call(&rig, store, 64);
+	CU_ASSERT_EQUAL(rig_call(&rig, deregister_meanwhile, 0), 0);
+	CU_ASSERT_TRUE(unit_wait_for(rig_is_unmapped, NULL, UNIT_PATIENCE));
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 0), 1);
+	CU_ASSERT_EQUAL(rig_call(&rig, load, 64), ~64ull);
+	CU_ASSERT_TRUE_FATAL(rig_register(&rig, 8 * PAGE, PAGE, RIG_ALL) && rig_map(&rig));
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 0), 0);
+	CU_ASSERT_EQUAL(rig_call(&rig, load, 64), ~64ull);
+	CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
+	CU_ASSERT_EQUAL(rig_call(&rig, is_pooled, 8 * PAGE), 0);
+	rig_close(&rig);
+}
+
 static const struct unit_test tests[] = {
 	{ "threads store while memory moves", threads_store },
 	{ "threads that cannot be held", threads_cannot_be_held },
 	{ "signal handlers store while memory moves", handlers_store },
+	{ "memory that comes back later", comes_back_later },
 };
 
 UNIT_MAIN_UNLESS(PROCESS_TSAN, "nothing is direct under the thread sanitizer",
