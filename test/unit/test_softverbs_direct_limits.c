@@ -10,6 +10,7 @@
 /* ---- more regions than mappings ---- */
 
 #define REGIONS 1100u
+#define SOME	100u
 #define APART	(2u << 20) /* bytes: no two share a mapping */
 
 static struct ibv_mr *mr[REGIONS];
@@ -49,14 +50,14 @@ static bool is_lost(uint32_t i)
 	return true;
 }
 
-/* How many are lost. */
-static uint64_t many_deregister(struct rig *rig, uint64_t unused)
+/* How many of them are lost, from the first on: on a busy machine each may take as long as a swap is tried. */
+static uint64_t some_deregister(struct rig *rig, uint64_t first)
 {
 	uint64_t lost = 0;
 
-	(void)rig, (void)unused;
-	for (uint32_t i = 0; i < REGIONS; i++)
-		lost += is_lost(i);
+	(void)rig;
+	for (uint64_t i = first; i < first + SOME; i++)
+		lost += is_lost((uint32_t)i);
 	return lost;
 }
 
@@ -101,7 +102,8 @@ static void more_regions_than_mappings(void)
 	CU_ASSERT_TRUE(rig_map(&rig));
 	CU_ASSERT(sv_direct_count() > 500 && sv_direct_count() <= 1024);
 	CU_ASSERT(rig_call(&rig, pool_bytes, 0) > 500 * PAGE);
-	CU_ASSERT_EQUAL(rig_call(&rig, many_deregister, 0), 0);
+	for (uint32_t i = 0; i < REGIONS; i += SOME)
+		CU_ASSERT_EQUAL(rig_call(&rig, some_deregister, i), 0);
 	CU_ASSERT_TRUE(unit_wait_for(rig_is_unmapped, NULL, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(rig_call(&rig, pool_bytes, 0), 0);
 	rig_close(&rig);
