@@ -84,8 +84,9 @@ needed  := $(addprefix need-,$(filter $(needing),$(MAKECMDGOALS)))
 $(needing:%=need-%): need-%:
 	@CC='$(CC)' PATHS='$(filter -I% --sysroot=%,$(CPPFLAGS) $(CFLAGS))' FLAGS='$(filter -d --nodeps,$(DEB_FLAGS) $(RPM_FLAGS))' tools/missing $*
 
-# Each file holds a value; a product that depends on it is rebuilt when the value changes.
-value_of_flags     = $(CC) $(cppflags) $(CPPFLAGS) $(cflags) $(CFLAGS) $(unguarded) $(in_suites)
+# Each file holds a value; a product that depends on it is rebuilt when the value changes. The folder's own path is none of
+# the flags: what is moved with the folder stays as it is.
+value_of_flags     = $(CC) $(filter-out -I$(B)/gen,$(cppflags)) $(CPPFLAGS) $(cflags) $(CFLAGS) $(unguarded) $(in_suites)
 value_of_folder    = $(build)
 value_of_libdir    = $(LIBDIR) $(SYSCONFDIR) $(PREFIX) $(LDFLAGS)
 $(addprefix $(B)/,flags folder libdir): FORCE | $(needed)
