@@ -24,6 +24,12 @@
 #define LONG_PUTS 10000000u	 /* writes with LONG_SECONDS, if the time suffices */
 #define STILL	  (UNIT_PATIENCE * NSEC_PER_MSEC)
 
+#if defined(__SANITIZE_ADDRESS__)
+#define CHECKED true /* each byte that either end looks at */
+#else
+#define CHECKED false
+#endif
+
 struct put_loop {
 	const char *copy;  /* value of SOFTVERBS_COPY */
 	enum sv_copy done; /* the resulting copy class */
@@ -314,7 +320,7 @@ static void put_loop_in(const char *copy, enum sv_copy done_by, uint32_t writes,
 		.done = done_by,
 		.seed = storm_seed(copy),
 		.seconds = storm_number("LONG_SECONDS", 0),
-		.writes = storm_number("WRITES", writes),
+		.writes = storm_number("WRITES", CHECKED ? writes / 4 : writes),
 		.yields = rough || done_by == SV_COPY_BOUNCE,
 		.rough = rough,
 		.direct = direct,
