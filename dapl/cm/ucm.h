@@ -34,7 +34,6 @@ struct ucm_conn {
 	struct cm_message head; /* header of the messages that this side sends */
 	bool holds_port;	/* active side: head.sport belongs to this connection alone */
 	struct cm_timer timer;
-	uint64_t since;	   /* time of the first transmission of the repeated message */
 	unsigned repeated; /* number of repetitions */
 	/* the last message sent */
 	unsigned char frame[CM_MESSAGE_MAX]; /* at most UCM_SEND bytes are used */

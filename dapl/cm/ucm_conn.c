@@ -186,12 +186,14 @@ static long wait_of(const struct ucm_conn *conn, long *times)
 	return cm_setting(channel, SET_UCM_DREP_TIME);
 }
 
+/* From now on: after a time in which this process did not run, the answer to each repetition is waited for, too. */
 static void arm(struct ucm_conn *conn, long milliseconds)
 {
-	unsigned doublings = conn->repeated < 20 ? conn->repeated : 20;
+	unsigned doublings = conn->repeated < 21 ? conn->repeated : 21;
 
 	cm_timer_arm(conn->channel, &conn->timer,
-		     conn->since + ((uint64_t)milliseconds << doublings) * NSEC_PER_MSEC);
+		     clock_now() + ((uint64_t)milliseconds << (doublings ? doublings - 1 : 0)) *
+					   NSEC_PER_MSEC);
 }
 
 static void silence(struct cm_channel *channel, struct cm_timer *timer)
@@ -214,7 +216,6 @@ void ucm_expect(struct ucm_conn *conn, enum ucm_state state)
 	long times;
 
 	conn->state = state;
-	conn->since = clock_now();
 	conn->repeated = 0;
 	conn->timer.call = silence;
 	arm(conn, wait_of(conn, &times));

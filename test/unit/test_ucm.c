@@ -360,6 +360,29 @@ static void test_refused_there(void)
 	close_both();
 }
 
+/* ---- delayed ---- */
+
+/* A process that did not run while all its repetitions became due makes one, and waits for the answer. */
+static void test_delayed(void)
+{
+	uint64_t end = clock_now() + 6 * REP_TIME * NSEC_PER_MSEC;
+	struct cm_message request, reply;
+	struct rdma_cm_id *id;
+
+	open_both();
+	id = asked(&request);
+	while (clock_now() < end)
+		poll(NULL, 0, 10);
+	hears(CM_REQ, 1, NULL);
+	reply = reply_to(&request, 0);
+	say(&reply, CM_REP, 0);
+	rig_expect(&rig, RDMA_CM_EVENT_CONNECT_RESPONSE, NULL);
+	CU_ASSERT_EQUAL(rdma_reject(id, NULL, 0), 0);
+	hears(CM_REJ_CM, 0, NULL);
+	CU_ASSERT_EQUAL(rdma_destroy_id(id), 0);
+	close_both();
+}
+
 /* ---- malformed messages ---- */
 
 /* None of these messages belongs to the pending connection; the one after them does. */
@@ -483,6 +506,7 @@ static const struct unit_test tests[] = {
 	{ "UD CM: a disconnect that is not answered ends in time", test_no_drep },
 	{ "UD CM: a lost request is repeated, and given up without a reply", test_no_answer },
 	{ "UD CM: the peer's rejections are reported", test_refused_there },
+	{ "UD CM: a process that was delayed waits for an answer", test_delayed },
 	{ "UD CM: messages of no connection are dropped", test_nonsense },
 	{ "UD CM: a port has one listener; a port without a LID is refused", test_ports },
 	{ "UD CM: the partition key that is set is found in the port's table", test_partition },
