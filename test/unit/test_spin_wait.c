@@ -279,12 +279,58 @@ static void test_posts_are_soon(void)
 	rig_close(&rig);
 }
 
+/* ---- soon ---- */
+
+#define LATE_POLLS 5u
+
+static struct late {
+	struct dapl_evd *evd;
+	unsigned polls;
+	bool waited; /* the thread was the EVD's waiter */
+} late;
+
+/* Finds nothing at first. */
+static int late_poll(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	late.waited |= late.evd->state & EVD_WAITED;
+	return ++late.polls < LATE_POLLS ? 0 : fake_poll(cq, count, wc);
+}
+
+/* What comes at one of the first polls is taken as by a dequeue: by a thread that is not the waiter, and counts the rest. */
+static void test_soon(void)
+{
+	DAT_EVENT event;
+	struct rig rig;
+	DAT_COUNT more;
+	unsigned i;
+
+	rig_open_ep(&rig);
+	late.evd = rig.recv;
+	rig_cq(rig.recv)->store.poll = late_poll;
+	for (i = 0; i < COUNT(policies); i++) {
+		MUST(DAT_EVD_WAIT_POLICY(rig.recv, policies[i].policy, policies[i].spin_us));
+		rig_receive(&rig, 2 * i);
+		rig_receive(&rig, 2 * i + 1);
+		late.polls = 0;
+		late.waited = false;
+		more = 77;
+		IS(dat_evd_wait(rig.recv, PATIENCE, 1, &event, &more), DAT_SUCCESS);
+		CU_ASSERT_EQUAL(rig_cookie(&event), 2 * i);
+		CU_ASSERT_EQUAL(more, 1);
+		CU_ASSERT_TRUE(late.polls >= LATE_POLLS && !late.waited);
+		IS(dat_evd_dequeue(rig.recv, &event), DAT_SUCCESS);
+		CU_ASSERT_EQUAL(rig_cookie(&event), 2 * i + 1);
+	}
+	rig_close(&rig);
+}
+
 static const struct unit_test tests[] = {
 	{ "a signal interrupts a thread that polls an EVD", test_evd_signal },
 	{ "a signal interrupts a thread that polls a CNO", test_cno_signal },
 	{ "a thread that polls can be cancelled", test_cancelled },
 	{ "a lock is ceded to its waiters", test_lock_is_ceded },
 	{ "a waiter that polls does not delay posts", test_posts_are_soon },
+	{ "an event that comes soon is taken as by a dequeue", test_soon },
 };
 
 UNIT_MAIN("spin_wait", tests)
