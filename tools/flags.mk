@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # The flags of compiler and linker: warnings, hardening, sanitizers, coverage, the checks of locks.
 
-# The sanitizers find the same without most of the optimizer, which would take half of the compiler's time.
-CFLAGS ?= $(if $(SAN),-O1,-O2) -g
+# The sanitizers find the same without most of the optimizer and say where with line tables alone; the rest would take half
+# of the compiler's time.
+CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
 # Hardening finds an overrun of a buffer before it does harm. The files of `unguarded` have no buffer, or one whose bound is
 # checked before it is filled, and the guard would cost a call five instructions.
 hardened  := $(if $(SAN)$(COV),,-fstack-protector-strong $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))$(findstring -O0,$(CFLAGS)),,\

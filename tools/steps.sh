@@ -66,7 +66,7 @@ steps_run() {
 	shift
 	setsid "$@" >"$log" 2>&1 </dev/null &
 	session=$!
-	trap "pkill -TERM -s $session; exit 143" TERM
+	trap "pkill -TERM -s $session; exit 143" TERM HUP
 	wait $session
 	status=$?
 	times >"$log.times"

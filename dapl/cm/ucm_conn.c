@@ -189,10 +189,10 @@ static long wait_of(const struct ucm_conn *conn, long *times)
 /* From now on: after a time in which this process did not run, the answer to each repetition is waited for, too. */
 static void arm(struct ucm_conn *conn, long milliseconds)
 {
-	unsigned doublings = conn->repeated < 21 ? conn->repeated : 21;
+	unsigned repeated = conn->repeated ? conn->repeated - 1 : 0;
 
 	cm_timer_arm(conn->channel, &conn->timer,
-		     clock_now() + ((uint64_t)milliseconds << (doublings ? doublings - 1 : 0)) *
+		     clock_now() + ((uint64_t)milliseconds << (repeated < 20 ? repeated : 20)) *
 					   NSEC_PER_MSEC);
 }
 
