@@ -18,7 +18,6 @@
 #ifndef DIRECT_USES
 #define DIRECT_USES 16u
 #endif
-#define MAPPINGS 1024u /* limit in a process */
 
 /* By the index of a key. */
 struct direct_key {
@@ -34,6 +33,7 @@ struct sv_direct {
 	struct direct_key key[SV_REGIONS]; /* most pages of it are never touched */
 };
 
+unsigned sv_direct_limit = 1024;
 static atomic_uint mappings;
 
 /* ---- the executor ---- */
@@ -149,20 +149,22 @@ static struct direct_map *map_new(struct sv_peer *peer, struct sv_direct *direct
 				  const struct share_text *text, int fd)
 {
 	struct direct_map *map;
+	int error;
 
-	if (atomic_fetch_add(&mappings, 1) >= MAPPINGS) {
-		atomic_fetch_sub(&mappings, 1);
+	if (atomic_load(&mappings) >= sv_direct_limit) { /* only this thread adds any */
 		errno = EMFILE;
 		return NULL;
 	}
 	map = sv_direct_map(text, fd);
 	if (!map) {
-		atomic_fetch_sub(&mappings, 1);
+		error = errno;
 		sv_log_from(sv_source_process(peer->pid), LOG_NOTE,
 			    "softverbs: process %d: memory of key 0x%x cannot be mapped: %s",
-			    (int)peer->pid, text->key, strerror(errno));
+			    (int)peer->pid, text->key, strerror(error));
+		errno = error;
 		return NULL;
 	}
+	atomic_fetch_add(&mappings, 1);
 	log_at(LOG_NOTE, "softverbs: process %d: key 0x%x: its memory is %s here", (int)peer->pid,
 	       text->key, map->base ? "mapped" : "open");
 	TAILQ_INSERT_TAIL(&direct->maps, map, entry);

@@ -49,8 +49,9 @@ enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_
 enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t skip,
 			      const struct direct_place *place, size_t length);
 
-/* The number of mappings in this process. */
+/* The number of mappings in this process, and how many there may be; a test sets another limit before the first. */
 unsigned sv_direct_count(void);
+extern unsigned sv_direct_limit;
 /* Engine: takes an answer of a peer, or the end of a file. */
 void sv_direct_message(struct sv_peer *peer, const struct share_text *text, int fd);
 /* The last reference to the peer is released. */
