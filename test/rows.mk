@@ -33,7 +33,7 @@ suites    := $(addprefix $(B)/test/,$(unit_all) $(conform) $(fuzz)) $(one_suites
 verbs_rows := $(patsubst %,test/blackbox/verbs-%.sh,utils pyverbs rdmacm rdmacm-many killed killed-busy strace perftest \
 	perftest-sizes perftest-vendor ofed others)
 verbs_ways := $(if $(SAN)$(findstring clang,$(CC)),,pvm-user memfd-unshare) bounce-user
-verbs_some := $(addprefix test/blackbox/verbs-perftest,-sizes.sh@pvm-user .sh@bounce-user)
+verbs_some := test/blackbox/verbs-perftest-sizes.sh@bounce-user
 verbs_each := $(if $(LONG),$(verbs_rows),$(filter-out %-perftest.sh %-sizes.sh %-vendor.sh,$(verbs_rows)))
 # Rows that take long, with LONG=1 only: a build with musl; RC over libfabric, whose providers carry UD in any case.
 rows_long := $(addprefix test/,install/musl.sh blackbox/fabric-data-tcp.sh blackbox/fabric-data-net.sh)
