@@ -177,13 +177,13 @@ static DAT_RMR_CONTEXT lmr_make(struct end *end, DAT_LMR_TRIPLET *triplet)
 {
 	const unsigned all = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
 			     DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-	DAT_REGION_DESCRIPTION region = { .for_va = buffer(options.size) };
+	DAT_REGION_DESCRIPTION region = { .for_va = buffer() };
 	DAT_RMR_CONTEXT key;
 	DAT_LMR_HANDLE lmr;
 
 	triplet->virtual_address = (DAT_VADDR)(uintptr_t)region.for_va;
 	triplet->segment_length = options.size;
-	check(dat_lmr_create(end->ia, DAT_MEM_TYPE_VIRTUAL, region, options.size, end->pz,
+	check(dat_lmr_create(end->ia, DAT_MEM_TYPE_VIRTUAL, region, buffer_bytes(), end->pz,
 			     (DAT_MEM_PRIV_FLAGS)all, DAT_VA_TYPE_VA, &lmr, &triplet->lmr_context,
 			     &key, NULL, NULL),
 	      "dat_lmr_create");

@@ -288,8 +288,8 @@ static void end_open(struct end *end)
 	     "no such size");
 	end->mine = &halves[side];
 	end->theirs = &halves[!side];
-	end->from = buffer(options.size);
-	end->mine->memory = end->to = buffer(options.size);
+	end->from = buffer();
+	end->mine->memory = end->to = buffer();
 	end->stride = (uint32_t)(sizeof(struct message) +
 				 (end->way == RING ? options.size : sizeof(void *)) + LINE - 1) /
 		      LINE * LINE;

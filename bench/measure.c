@@ -14,6 +14,7 @@
 #include "bench/measure.h"
 
 #define LIMIT		 60 /* seconds */
+#define PAGE		 4096u
 #define BATCH_NS	 200000u
 #define QUICK_COUNT	 64u
 #define WARM_UP(batches) ((batches) / 5 + 1)
@@ -147,6 +148,12 @@ void meet(void)
 			sched_yield();
 }
 
+bool is_awaited(void)
+{
+	return atomic_load_explicit(&meeting->came[!side], memory_order_acquire) >
+	       atomic_load_explicit(&meeting->came[side], memory_order_relaxed);
+}
+
 void figure(double value)
 {
 	if (figure_count < options.batches)
@@ -198,13 +205,18 @@ static void *pages(size_t size)
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, how, fd, 0);
 }
 
-void *buffer(size_t size)
+size_t buffer_bytes(void)
 {
-	void *memory = pages(size + 4096);
+	return (options.size / PAGE + 1) * PAGE;
+}
+
+void *buffer(void)
+{
+	void *memory = pages(buffer_bytes());
 
 	must(memory != MAP_FAILED, "mmap");
-	madvise(memory, size + 4096, MADV_NOHUGEPAGE);
-	memset(memory, 1, size + 4096);
+	madvise(memory, buffer_bytes(), MADV_NOHUGEPAGE);
+	memset(memory, 1, buffer_bytes());
 	return memory;
 }
 

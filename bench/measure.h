@@ -41,6 +41,8 @@ extern void *shared; /* memory of both sides, zero at first, line-aligned */
 void measure_begin(int argc, char **argv, size_t shared_size);
 /* Returns when both sides have called it. */
 void meet(void);
+/* Whether the other side waits in meet() already. */
+bool is_awaited(void);
 /* Keeps the figure of a batch. */
 void figure(double value);
 /*
@@ -54,8 +56,9 @@ _Noreturn void fail(const char *what);
 void mark(const char *where);
 
 uint64_t now_ns(void);
-/* Returns memory of ordinary pages that has been touched. */
-void *buffer(size_t size);
+/* Returns memory of ordinary pages that has been touched: options.size bytes in buffer_bytes(), which are whole pages. */
+void *buffer(void);
+size_t buffer_bytes(void);
 
 static inline void must(bool holds, const char *what)
 {

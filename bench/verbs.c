@@ -123,11 +123,10 @@ static struct ibv_mr *mr_make(struct end *end, uint8_t **memory)
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			   IBV_ACCESS_REMOTE_READ |
 			   (strcmp(options.test, "add") ? 0 : IBV_ACCESS_REMOTE_ATOMIC);
-	size_t size = options.size ? options.size : 1;
 	struct ibv_mr *mr;
 
-	*memory = buffer(size);
-	mr = ibv_reg_mr(end->pd, *memory, size, access);
+	*memory = buffer();
+	mr = ibv_reg_mr(end->pd, *memory, buffer_bytes(), access);
 	must(mr != NULL, "ibv_reg_mr");
 	return mr;
 }
