@@ -7,7 +7,11 @@ count=0
 for source in test/conform/conform_*.c; do
 	name=$(basename "$source" .c) suite=$BUILD/test/rdma/$(basename "$source" .c)
 	resolves "$suite" || fail "$name does not load the drop-in"
-	timeout -k 2 120 "$sv" "$suite" >"$tmp/$name" 2>&1 || { tail -n 30 "$tmp/$name"; fail "$name ended with status $?"; }
+	timeout -k 2 240 "$sv" "$suite" >"$tmp/$name" 2>&1 || {
+		status=$?
+		tail -n 30 "$tmp/$name"
+		fail "$name ended with status $status"
+	}
 	count=$((count + 1))
 done
 [ $count -gt 20 ] || fail "only $count suites"
