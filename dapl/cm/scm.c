@@ -23,11 +23,10 @@ static void ready(struct cm_channel *channel, struct cm_source *source, uint32_t
 	struct scm_id *id = (struct scm_id *)((char *)source - offsetof(struct scm_id, socket));
 
 	(void)channel;
-	(void)events;
 	if (id->cm.state == CM_CONNECTED)
 		scm_end(id);
 	else
-		scm_active_ready(id);
+		scm_active_ready(id, events);
 }
 
 static void id_init(struct cm_id *given)

@@ -14,6 +14,7 @@ TAILQ_HEAD(scm_half_open, scm_id);
 struct scm_id {
 	struct cm_id cm; /* first */
 	struct cm_source socket;
+	struct sockaddr_in own; /* the socket's address, once it is connected */
 	/* active: attempts so far; whether the request was sent; whether it had the form for old peers */
 	unsigned connects;
 	bool asked, old_form;
@@ -39,7 +40,7 @@ static inline struct scm_id *scm_id_of(struct cm_id *id)
 
 /* scm_socket.c */
 int scm_socket_new(struct cm_source *source);
-void scm_socket_options(int fd);
+void scm_socket_options(int fd);   /* a connection inherits them from its listener */
 void scm_close(struct scm_id *id); /* disarms the timer, too */
 /* Sends all bytes in one piece, as some peers require; the socket's buffer has room for them. 0 or errno. */
 int scm_send(struct scm_id *id, const void *bytes, size_t size);
@@ -51,7 +52,7 @@ int scm_receive(struct scm_id *id, size_t most);
 /* scm_active.c */
 int scm_connect(struct cm_id *id);
 int scm_establish(struct cm_id *id);
-void scm_active_ready(struct scm_id *id);
+void scm_active_ready(struct scm_id *id, uint32_t events);
 
 /* scm_passive.c */
 int scm_listen(struct cm_id *id);

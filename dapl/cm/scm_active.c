@@ -100,32 +100,42 @@ int scm_connect(struct cm_id *given)
 
 /* True if TCP connected the socket to itself, which is possible if the port is a dynamic one without a
  * listener. */
-static bool is_own(int fd, const struct sockaddr_in *own)
+static bool is_own(const struct scm_id *id)
 {
 	struct sockaddr_in peer;
 	socklen_t size = sizeof(peer);
 
-	return !getpeername(fd, (struct sockaddr *)&peer, &size) &&
-	       peer.sin_port == own->sin_port && peer.sin_addr.s_addr == own->sin_addr.s_addr;
+	return id->own.sin_port == id->cm.id.route.addr.dst_sin.sin_port &&
+	       !getpeername(id->socket.fd, (struct sockaddr *)&peer, &size) &&
+	       peer.sin_port == id->own.sin_port && peer.sin_addr.s_addr == id->own.sin_addr.s_addr;
 }
 
-static void ask(struct scm_id *id)
+/* The result of connect(2), 0 or errno. A socket whose connection failed reports an error or a hang-up. */
+static int connected(struct scm_id *id, uint32_t events)
 {
-	struct sockaddr_in own = { .sin_port = 0 };
 	socklen_t size = sizeof(int);
 	int error = 0;
 
-	if (getsockopt(id->socket.fd, SOL_SOCKET, SO_ERROR, &error, &size))
-		error = errno;
-	size = sizeof(own);
-	if (!error && !getsockname(id->socket.fd, (struct sockaddr *)&own, &size) &&
-	    is_own(id->socket.fd, &own))
-		error = ECONNREFUSED;
+	if (events & (EPOLLERR | EPOLLHUP) &&
+	    getsockopt(id->socket.fd, SOL_SOCKET, SO_ERROR, &error, &size))
+		return errno;
+	if (error)
+		return error;
+	size = sizeof(id->own);
+	if (getsockname(id->socket.fd, (struct sockaddr *)&id->own, &size))
+		return errno;
+	return is_own(id) ? ECONNREFUSED : 0;
+}
+
+static void ask(struct scm_id *id, uint32_t events)
+{
+	int error = connected(id, events);
+
 	if (error) {
 		scm_active_connect_failed(id, error);
 		return;
 	}
-	id->cm.local = ntohs(own.sin_port);
+	id->cm.local = ntohs(id->own.sin_port);
 	id->asked = true;
 	cm_source_change(id->cm.channel, &id->socket, EPOLLIN);
 	if (scm_send_message(id, CM_REQ, id->cm.sent, id->cm.sent_size))
@@ -181,13 +191,13 @@ static void read_answer(struct scm_id *id)
 
 /* Between answer and RTU the peer sends nothing. Input is ignored until then, and the established connection
  * handles it. */
-void scm_active_ready(struct scm_id *id)
+void scm_active_ready(struct scm_id *id, uint32_t events)
 {
 	if (id->cm.state == CM_ANSWERED) {
 		cm_source_ignore(id->cm.channel, &id->socket);
 		id->ignored = true;
 	} else if (!id->asked) {
-		ask(id);
+		ask(id, events);
 	} else {
 		read_answer(id);
 	}

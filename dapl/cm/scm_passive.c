@@ -133,15 +133,13 @@ static void read_request(struct scm_id *id)
 	struct cm_message message;
 	int needed, error;
 
-	do
-		error = scm_receive(id, sizeof(id->bytes));
-	while (!error && id->got < sizeof(id->bytes));
+	error = scm_receive(id, sizeof(id->bytes));
 	needed = cm_frame_read(id->bytes, id->got, &message, &data);
 	if (needed < 0)
 		half_open_refuse(id, "its request makes no sense");
 	else if (id->got >= (size_t)needed)
 		read_whole(id, (size_t)needed, &message, data);
-	else if (error != EAGAIN && error != EINTR)
+	else if (error && error != EAGAIN && error != EINTR)
 		half_open_drop(id);
 }
 
@@ -196,8 +194,8 @@ static void accepted(struct scm_id *listener, int fd)
 	id->socket = (struct cm_source){ .fd = fd, .ready = connection_ready };
 	new->state = CM_HALF_OPEN;
 	new->local = listener->cm.local;
+	id->own = listener->own;
 	half_open_begin(listener, id);
-	scm_socket_options(fd);
 	if (cm_source_watch(channel, &id->socket, EPOLLIN)) {
 		half_open_drop(id);
 		return;
@@ -237,18 +235,18 @@ static void scm_passive_listener_ready(struct cm_channel *channel, struct cm_sou
 
 static int listen_at(struct scm_id *id)
 {
-	struct sockaddr_in address;
-	socklen_t size = sizeof(address);
+	socklen_t size = sizeof(id->own);
 	int on = 1;
 
-	memcpy(&address, &id->cm.channel->address, sizeof(address));
-	address.sin_port = htons(id->cm.local);
+	memcpy(&id->own, &id->cm.channel->address, sizeof(id->own));
+	id->own.sin_port = htons(id->cm.local);
+	scm_socket_options(id->socket.fd);
 	if (setsockopt(id->socket.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    bind(id->socket.fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    bind(id->socket.fd, (struct sockaddr *)&id->own, sizeof(id->own)) ||
 	    listen(id->socket.fd, SOMAXCONN) ||
-	    getsockname(id->socket.fd, (struct sockaddr *)&address, &size))
+	    getsockname(id->socket.fd, (struct sockaddr *)&id->own, &size))
 		return errno;
-	id->cm.local = ntohs(address.sin_port);
+	id->cm.local = ntohs(id->own.sin_port);
 	return 0;
 }
 

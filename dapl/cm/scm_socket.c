@@ -39,10 +39,8 @@ int scm_send(struct scm_id *id, const void *bytes, size_t size)
  * did not answer the new form. */
 int scm_send_message(struct scm_id *id, enum cm_op op, const void *data, uint16_t size)
 {
-	struct sockaddr_in own = { .sin_family = AF_INET };
 	struct cm_message message = { .ver = CM_VERSION, .op = (uint16_t)op, .p_size = size };
 	size_t header = id->old_form ? CM_HEADER_OLD : CM_HEADER;
-	socklen_t own_size = sizeof(own);
 	unsigned char bytes[CM_MESSAGE_MAX];
 
 	if (op == CM_REJ_USER || op == CM_REJ_CM) {
@@ -55,9 +53,7 @@ int scm_send_message(struct scm_id *id, enum cm_op op, const void *data, uint16_
 			      : id->cm.peer.ver < 9 ? (uint8_t)IBV_MTU_2048
 						    : id->cm.mtu;
 		cm_endpoint_here(&id->cm, message.saddr);
-		if (getsockname(id->socket.fd, (struct sockaddr *)&own, &own_size))
-			return errno;
-		memcpy(message.daddr, &own, sizeof(own));
+		memcpy(message.daddr, &id->own, sizeof(id->own));
 	}
 	return scm_send(id, bytes, cm_frame_write(&message, data, header, bytes));
 }
