@@ -21,14 +21,12 @@ void cm_lock(struct cm_channel *channel)
 }
 
 /* Releases the lock, and raises the descriptor only if events remain: an event that this thread fetched
- * itself wakes no other thread. */
+ * itself wakes no other thread. The reader that finds no more events clears it, once for many events. */
 void cm_unlock(struct cm_channel *channel)
 {
 	int cancel = channel->cancel;
 
-	if (TAILQ_EMPTY(&channel->events))
-		wakefd_clear(&channel->queued);
-	else
+	if (!TAILQ_EMPTY(&channel->events))
 		wakefd_raise(&channel->queued);
 	pthread_mutex_unlock(&channel->lock);
 	pthread_setcancelstate(cancel, NULL);
