@@ -63,6 +63,7 @@ void ib_device_drain(struct ib_device *device, uint64_t deadline)
 
 	if (ib_in_upcall(device) || !device_is_opened_once(device))
 		return;
+	ib_cm_share(device);
 	pthread_mutex_lock(&device->lock);
 	while (is_awaited_locked(device) && !error)
 		error = pthread_cond_timedwait(&device->left, &device->lock, &until);

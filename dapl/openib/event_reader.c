@@ -8,6 +8,11 @@
  * thread polls the channel CHECK_AFTER after an event. If the channel still has events, the event thread reads them
  * itself until the reader calls ib_cm_read() again. This wakes the event thread at most once in CHECK_AFTER, and never
  * while no event arrives.
+ *
+ * A server, or a client that makes many connections, reads again as soon as it has handled an event. The channel stays
+ * with such a thread in between, since the events that arrive meanwhile would wake the event thread each time. STAY
+ * after the last return the event thread takes the channel back. Threads that wait for CM events and do not read them
+ * would hear of them that much later; so the channel stays with no thread while there is one.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,6 +24,7 @@
 #include "util/clock.h"
 
 #define CHECK_AFTER (100 * NSEC_PER_MSEC)
+#define STAY	    NSEC_PER_MSEC
 
 /* The caller holds the device's lock. events 0: the channel does not wake the event thread. */
 static int channel_listen(struct ib_device *device, uint32_t events)
@@ -45,7 +51,8 @@ int ib_cm_acquire(struct ib_device *device)
 	if (ib_in_upcall(device))
 		return -1;
 	pthread_mutex_lock(&device->lock);
-	if (!device->read_elsewhere && !channel_hand_over_locked(device)) {
+	if (!device->read_elsewhere &&
+	    (device->reader_stays || !channel_hand_over_locked(device))) {
 		device->read_elsewhere = true;
 		fd = device->channel->fd;
 	}
@@ -53,12 +60,19 @@ int ib_cm_acquire(struct ib_device *device)
 	return fd;
 }
 
-void ib_cm_release(struct ib_device *device)
+/* Takes the channel from a reader that has left it or leaves events unread; one that waits keeps it. */
+static void channel_check_locked(struct ib_device *device)
 {
-	pthread_mutex_lock(&device->lock);
-	channel_listen(device, EPOLLIN);
-	device->read_elsewhere = false;
-	pthread_mutex_unlock(&device->lock);
+	struct pollfd fd = { .fd = device->channel->fd, .events = POLLIN };
+
+	if (!device->read_elsewhere) {
+		channel_listen(device, EPOLLIN);
+	} else if (poll(&fd, 1, 0) > 0) {
+		device->reader_away = true;
+		channel_listen(device, EPOLLIN);
+	} else {
+		channel_hand_over_locked(device);
+	}
 }
 
 /* The call of the `check` timer, in the event thread. */
@@ -66,30 +80,87 @@ static void reader_check(struct ib_timer *timer)
 {
 	struct ib_device *device =
 		(struct ib_device *)((char *)timer - offsetof(struct ib_device, check));
-	struct pollfd fd = { .fd = device->channel->fd, .events = POLLIN };
+	uint64_t end;
 
 	pthread_mutex_lock(&device->lock);
-	device->check_armed = false;
-	if (device->read_elsewhere && poll(&fd, 1, 0) > 0) {
-		device->reader_away = true;
-		channel_listen(device, EPOLLIN);
-	} else if (device->read_elsewhere) {
-		channel_hand_over_locked(device);
+	end = device->reader_returned + STAY;
+	device->reader_stays = device->reader_stays && end > clock_now();
+	device->check_armed = device->reader_stays;
+	if (device->reader_stays)
+		events_timer_arm_locked(device, timer, end, reader_check);
+	else
+		channel_check_locked(device);
+	pthread_mutex_unlock(&device->lock);
+}
+
+/* True if a reader returned less than STAY ago, and no other thread depends on what this one leaves unread. */
+static bool stays_locked(struct ib_device *device, uint64_t now)
+{
+	return now - device->reader_returned < STAY && !device->reader_away &&
+	       !device->reader_shared && !device->reader_waiters;
+}
+
+void ib_cm_release(struct ib_device *device)
+{
+	uint64_t now = clock_now();
+	bool sooner = false;
+
+	pthread_mutex_lock(&device->lock);
+	device->read_elsewhere = false;
+	if (!device->reader_stays && stays_locked(device, now)) {
+		device->reader_stays = device->check_armed = true;
+		sooner = events_timer_arm_locked(device, &device->check, now + STAY, reader_check);
 	}
+	device->reader_returned = now;
+	if (!device->reader_stays)
+		channel_listen(device, EPOLLIN);
+	pthread_mutex_unlock(&device->lock);
+	if (sooner)
+		wakefd_raise(&device->wake);
+}
+
+static void stay_end_locked(struct ib_device *device)
+{
+	if (device->reader_stays && !device->read_elsewhere)
+		channel_listen(device, EPOLLIN);
+	device->reader_stays = false;
+}
+
+void ib_cm_await(struct ib_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->reader_waiters++;
+	stay_end_locked(device);
+	pthread_mutex_unlock(&device->lock);
+}
+
+void ib_cm_unawait(struct ib_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->reader_waiters--;
+	pthread_mutex_unlock(&device->lock);
+}
+
+void ib_cm_share(struct ib_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->reader_shared = true;
+	stay_end_locked(device);
 	pthread_mutex_unlock(&device->lock);
 }
 
 bool reader_has_channel(struct ib_device *device)
 {
-	bool has, arm;
+	bool has;
 
 	pthread_mutex_lock(&device->lock);
-	has = device->read_elsewhere && !device->reader_away;
-	arm = has && !device->check_armed;
-	device->check_armed |= arm;
+	has = (device->read_elsewhere || device->reader_stays) && !device->reader_away;
+	if (has && !device->check_armed) {
+		device->check_armed = true;
+		events_timer_arm_locked(device, &device->check, clock_now() + CHECK_AFTER,
+					reader_check);
+	}
 	pthread_mutex_unlock(&device->lock);
-	if (arm)
-		ib_timer_arm(device, &device->check, clock_now() + CHECK_AFTER, reader_check);
 	return has;
 }
 

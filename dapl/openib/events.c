@@ -37,20 +37,28 @@ static void timer_link_locked(struct ib_device *device, struct ib_timer *timer)
 		TAILQ_INSERT_TAIL(&device->timers, timer, entry);
 }
 
+bool events_timer_arm_locked(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
+			     void (*call)(struct ib_timer *timer))
+{
+	bool sooner = deadline < device->wakes_at;
+
+	if (timer->armed)
+		timer_unlink_locked(device, timer);
+	timer->deadline = deadline;
+	timer->call = call;
+	timer_link_locked(device, timer);
+	if (sooner)
+		device->wakes_at = deadline;
+	return sooner;
+}
+
 void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
 		  void (*call)(struct ib_timer *timer))
 {
 	bool sooner;
 
 	pthread_mutex_lock(&device->lock);
-	if (timer->armed)
-		timer_unlink_locked(device, timer);
-	timer->deadline = deadline;
-	timer->call = call;
-	timer_link_locked(device, timer);
-	sooner = deadline < device->wakes_at;
-	if (sooner)
-		device->wakes_at = deadline;
+	sooner = events_timer_arm_locked(device, timer, deadline, call);
 	pthread_mutex_unlock(&device->lock);
 	if (sooner)
 		wakefd_raise(&device->wake);

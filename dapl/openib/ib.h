@@ -201,7 +201,16 @@ bool ib_in_upcall(const struct ib_device *device); /* true in the thread that ma
  */
 /* Returns the descriptor; -1 if another thread reads, or in an upcall. */
 int ib_cm_acquire(struct ib_device *device);
-void ib_cm_release(struct ib_device *device); /* the event thread reads again */
+/*
+ * The event thread reads again: at once, or a moment later if a thread has acquired the channel twice within such a
+ * moment, and may do so again.
+ */
+void ib_cm_release(struct ib_device *device);
+/* Counts a thread that waits for CM events which another thread reads: none stay unread meanwhile. */
+void ib_cm_await(struct ib_device *device);
+void ib_cm_unawait(struct ib_device *device);
+/* From now on the event thread reads at once: consumers wait for CM events where they cannot read them. */
+void ib_cm_share(struct ib_device *device);
 /*
  * Reads pending CM events and makes their upcalls, unless another reader is doing so; the caller holds no lock.
  * Returns false, without blocking, if the event thread is making upcalls, which may take any time, or if the caller is

@@ -49,10 +49,15 @@ struct ib_device {
 	pthread_cond_t upcall_done;
 	const void *current;			/* the object whose upcall runs; NULL: none */
 	TAILQ_HEAD(ib_timers, ib_timer) timers; /* by deadline */
-	uint64_t wakes_at;   /* the event thread's next timeout, or CLOCK_NEVER */
-	bool read_elsewhere; /* a reader has the CM channel, see event_reader.c */
-	bool reader_away;    /* that reader left events unread */
-	bool check_armed;    /* `check` is armed */
+	uint64_t wakes_at; /* the event thread's next timeout, or CLOCK_NEVER */
+	/* of the CM channel, see event_reader.c */
+	bool read_elsewhere;	  /* a reader has it */
+	bool reader_away;	  /* that reader left events unread */
+	bool reader_stays;	  /* it stays with a reader that returned and is expected again */
+	uint64_t reader_returned; /* when a reader last returned */
+	bool reader_shared;	  /* not all that await CM events can read them */
+	unsigned reader_waiters;  /* threads that wait while another one reads */
+	bool check_armed;	  /* `check` is armed */
 	struct ib_timer check;
 	LIST_HEAD(, ib_conn) draining; /* conn_drain.c */
 	pthread_cond_t left;	       /* signalled when one leaves `draining`; CLOCK_MONOTONIC */
@@ -159,6 +164,9 @@ struct ib_listener {
 /* events.c: the event thread. */
 DAT_RETURN events_start(struct ib_device *device);
 void events_stop(struct ib_device *device);
+/* The same as ib_timer_arm; true: the caller must raise `wake`, unless it is the event thread. */
+bool events_timer_arm_locked(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
+			     void (*call)(struct ib_timer *timer));
 /* event_reader.c, called by the event thread: whether it must leave pending events to the reader. */
 bool reader_has_channel(struct ib_device *device);
 /* upcall.c: acquire (blocking or not) and release the lock that serialises upcalls. */

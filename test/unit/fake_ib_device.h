@@ -158,6 +158,21 @@ void ib_cm_release(struct ib_device *device)
 	(void)device;
 }
 
+void ib_cm_await(struct ib_device *device)
+{
+	(void)device;
+}
+
+void ib_cm_unawait(struct ib_device *device)
+{
+	(void)device;
+}
+
+void ib_cm_share(struct ib_device *device)
+{
+	(void)device;
+}
+
 bool ib_cm_read(struct ib_device *device)
 {
 	(void)device;

@@ -275,6 +275,8 @@ DAT_RETURN evd_set_cno(struct dapl_evd *evd, struct dapl_cno *cno)
 {
 	DAT_RETURN status;
 
+	if (cno)
+		evd_share_cm(evd);
 	pthread_mutex_lock(&attaching);
 	status = change(evd, cno);
 	pthread_mutex_unlock(&attaching);

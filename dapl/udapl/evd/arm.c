@@ -147,6 +147,7 @@ DAT_RETURN ext_evd_get_fd(DAT_HANDLE handle, va_list args)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!obj_hold(&evd->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	evd_share_cm(evd);
 	fd = evd_fd(evd);
 	obj_release(&evd->obj);
 	if (fd < 0) {

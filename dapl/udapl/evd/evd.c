@@ -79,6 +79,8 @@ DAT_RETURN evd_create(struct dapl_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
 		return status;
 	}
 	new->channel = new->cq ? ib_cq_fd(new->cq) : -1;
+	if (new->cq)
+		evd_share_cm(new);
 	obj_publish(&new->obj, OBJ_EVD);
 	*evd = new;
 	return DAT_SUCCESS;

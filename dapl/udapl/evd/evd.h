@@ -139,11 +139,16 @@ static inline struct dapl_evd *evd_from(DAT_EVD_HANDLE handle)
 	return obj_from(handle, OBJ_EVD);
 }
 
+#define EVD_CM_FLAGS ((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG))
+
 /* The events of the EVD come from the CM, not from a CQ: threads that wait for them or poll read the CM themselves. */
 static inline bool evd_takes_cm_alone(const struct dapl_evd *evd)
 {
-	return !evd->cq && evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG);
+	return !evd->cq && evd->flags & EVD_CM_FLAGS;
 }
+
+/* Called before a thread that cannot read the CM (a CNO's, one that polls a descriptor) may wait for the EVD's events. */
+void evd_share_cm(const struct dapl_evd *evd);
 
 static inline void evd_set_locked(struct dapl_evd *evd, unsigned bits, bool on)
 {

@@ -35,3 +35,9 @@ bool evd_read_cm_locked(struct dapl_evd *evd, uint64_t polls)
 		wakefd_raise(&evd->left);
 	return reads;
 }
+
+void evd_share_cm(const struct dapl_evd *evd)
+{
+	if (evd->flags & EVD_CM_FLAGS)
+		ib_cm_share(evd->obj.ia->device);
+}

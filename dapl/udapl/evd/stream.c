@@ -118,6 +118,7 @@ bool evd_join_set(struct dapl_evd *evd)
 {
 	if (!obj_hold(&evd->obj))
 		return false;
+	evd_share_cm(evd);
 	lock_acquire(&evd->lock);
 	evd->sets++;
 	lock_release(&evd->lock);

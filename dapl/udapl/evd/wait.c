@@ -17,7 +17,8 @@ struct waiter {
 	struct dapl_evd *evd;
 	DAT_EVENT *event;
 	DAT_COUNT *more;
-	bool may_read, reads;
+	bool takes_cm, may_read, reads,
+		awaits; /* reads CM events, or awaits what another thread reads */
 	uint64_t pauses;
 };
 
@@ -146,19 +147,29 @@ static void evd_wait_leave_locked(struct dapl_evd *evd, DAT_COUNT known)
  */
 static void read_begin(struct waiter *self)
 {
-	if (!self->may_read || self->reads)
+	struct ib_device *device = self->evd->obj.ia->device;
+
+	if (!self->takes_cm || self->reads)
 		return;
-	self->wait.fds[1].fd = ib_cm_acquire(self->evd->obj.ia->device);
+	self->wait.fds[1].fd = self->may_read ? ib_cm_acquire(device) : -1;
 	self->reads = self->wait.fds[1].fd >= 0;
 	self->wait.count = self->reads ? 2 : 1;
+	if (self->reads && self->awaits)
+		ib_cm_unawait(device);
+	else if (!self->reads && !self->awaits)
+		ib_cm_await(device);
+	self->awaits = !self->reads;
 }
 
 static void read_end(struct waiter *self)
 {
-	if (!self->reads)
-		return;
-	ib_cm_release(self->evd->obj.ia->device);
-	self->reads = false;
+	struct ib_device *device = self->evd->obj.ia->device;
+
+	if (self->reads)
+		ib_cm_release(device);
+	if (self->awaits)
+		ib_cm_unawait(device);
+	self->reads = self->awaits = false;
 	self->wait.count = 1;
 }
 
@@ -305,7 +316,7 @@ static DAT_RETURN evd_wait_open_locked(struct waiter *self, int wake)
 	wait->fds[0] = (struct pollfd){ .fd = wake, .events = POLLIN };
 	wait->fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1, .events = POLLIN };
 	wait->count = evd->cq ? 2 : 1;
-	self->may_read = evd_takes_cm_alone(evd);
+	self->takes_cm = self->may_read = evd_takes_cm_alone(evd);
 	if (wake >= 0)
 		return DAT_SUCCESS;
 	log_at(LOG_ERROR, "evd %p: eventfd: %s", (void *)evd, strerror(errno));
@@ -322,7 +333,8 @@ static DAT_RETURN evd_wait_run_locked(struct waiter *self, DAT_COUNT threshold)
 	/* until the thread first blocks, any event may end the wait */
 	evd->notes |= EVD_MAY_RETURN;
 	status = wait_run_locked(&self->wait);
-	if (self->reads) { /* the device may be closed once this thread has left the EVD */
+	if (self->reads ||
+	    self->awaits) { /* the device may be closed once this thread has left the EVD */
 		lock_release(&evd->lock);
 		read_end(self);
 		lock_acquire(&evd->lock);
