@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include "util/lock_check.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -22,15 +23,21 @@ struct held {
 };
 
 /*
- * Allocated for each thread and not thread-local: a library with a thread-local variable of the
+ * Mapped for each thread and not thread-local: a library with a thread-local variable of the
  * initial-exec model can be loaded by dlopen only if all its thread-local variables have few bytes.
+ * By mmap64: tests make allocations and mmap fail.
  */
 static pthread_key_t held_key;
 static pthread_once_t held_once = PTHREAD_ONCE_INIT;
 
+static void held_unmap(void *held)
+{
+	munmap(held, sizeof(struct held));
+}
+
 static void held_key_create(void)
 {
-	if (pthread_key_create(&held_key, free)) {
+	if (pthread_key_create(&held_key, held_unmap)) {
 		fprintf(stderr, "lock check: no key for thread-specific data is left\n");
 		abort();
 	}
@@ -44,8 +51,9 @@ static struct held *held_get(void)
 	held = pthread_getspecific(held_key);
 	if (held)
 		return held;
-	held = calloc(1, sizeof(*held));
-	if (!held || pthread_setspecific(held_key, held)) {
+	held = mmap64(NULL, sizeof(*held), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	if (held == MAP_FAILED || pthread_setspecific(held_key, held)) {
 		fprintf(stderr, "lock check: no memory for the locks of a thread\n");
 		abort();
 	}
