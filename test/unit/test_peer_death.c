@@ -163,7 +163,7 @@ static DAT_PSP_HANDLE listen_somewhere(struct side *side, DAT_CONN_QUAL *qual)
 {
 	DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
 
-	for (*qual = 20000 + (DAT_CONN_QUAL)getpid() % 20000;; ++*qual) {
+	for (*qual = 20000 + (DAT_CONN_QUAL)getpid() % 12000;; ++*qual) {
 		DAT_RETURN status = dat_psp_create(side->ia, *qual, side->requests,
 						   DAT_PSP_CONSUMER_FLAG, &psp);
 
