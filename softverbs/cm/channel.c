@@ -85,12 +85,13 @@ void sv_cm_token_put_locked(struct cm_channel *channel)
 	channel->token = true;
 }
 
+/* Nothing reads the descriptor but this and readers, so that without a cancelled one the token is there. */
 void sv_cm_token_take_locked(struct cm_channel *channel)
 {
 	struct pollfd token = { .fd = channel->channel.fd, .events = POLLIN };
 	eventfd_t count;
 
-	if ((channel->token || channel->loose) && poll(&token, 1, 0) == 1)
+	if (channel->loose ? poll(&token, 1, 0) == 1 : channel->token)
 		eventfd_read(channel->channel.fd, &count);
 	channel->token = channel->loose = false;
 }
