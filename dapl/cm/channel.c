@@ -50,6 +50,16 @@ int cm_source_watch(struct cm_channel *channel, struct cm_source *source, uint32
 	return watch(channel, EPOLL_CTL_ADD, source, events);
 }
 
+/* Drops a report that is not served yet: the source may be freed next. */
+static void report_forget(struct cm_channel *channel, const struct cm_source *source)
+{
+	unsigned i;
+
+	for (i = channel->reports_next; i < channel->reports_count; i++)
+		if (channel->reports[i].data.ptr == source)
+			channel->reports[i].events = 0;
+}
+
 void cm_source_change(struct cm_channel *channel, struct cm_source *source, uint32_t events)
 {
 	watch(channel, EPOLL_CTL_MOD, source, events);
@@ -58,6 +68,7 @@ void cm_source_change(struct cm_channel *channel, struct cm_source *source, uint
 /* Stops all reports of a source, including hang-up and errors. */
 void cm_source_ignore(struct cm_channel *channel, struct cm_source *source)
 {
+	report_forget(channel, source);
 	epoll_ctl(channel->channel.fd, EPOLL_CTL_DEL, source->fd, NULL);
 }
 
@@ -67,6 +78,7 @@ void cm_source_close(struct cm_channel *channel, struct cm_source *source)
 {
 	if (source->fd < 0)
 		return;
+	report_forget(channel, source);
 	epoll_ctl(channel->channel.fd, EPOLL_CTL_DEL, source->fd, NULL);
 	close(source->fd);
 	source->fd = -1;

@@ -102,21 +102,37 @@ static struct cm_event *event_take(struct cm_channel *channel)
 	return event;
 }
 
-/* Serves one source at a time, since its callback may close another. */
+/* Returns the next report of the epoll, or NULL. */
+static const struct epoll_event *report_next(struct cm_channel *channel)
+{
+	int count;
+
+	if (channel->reports_next == channel->reports_count) {
+		count = epoll_wait(channel->channel.fd, channel->reports, CM_REPORTS, 0);
+		channel->reports_next = 0;
+		channel->reports_count = count > 0 ? (unsigned)count : 0;
+		if (!channel->reports_count)
+			return NULL;
+	}
+	return &channel->reports[channel->reports_next++];
+}
+
+/* Serves sources until an event is queued. A descriptor whose report is left for the next call keeps the channel readable. */
 static void event_serve(struct cm_channel *channel)
 {
+	const struct epoll_event *report;
 	struct cm_source *source;
-	struct epoll_event ready;
 	int i;
 
 	for (i = 0; i < SERVE_MOST && TAILQ_EMPTY(&channel->events); i++) {
-		if (epoll_wait(channel->channel.fd, &ready, 1, 0) < 1)
+		report = report_next(channel);
+		if (!report)
 			return;
-		source = ready.data.ptr;
-		if (source)
-			source->ready(channel, source, ready.events);
-		else
+		source = report->data.ptr;
+		if (!source)
 			wakefd_clear(&channel->queued);
+		else if (report->events)
+			source->ready(channel, source, report->events);
 	}
 }
 

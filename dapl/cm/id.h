@@ -6,11 +6,14 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/epoll.h>
 #include <sys/queue.h>
 #include "dapl/cm/cm.h"
 #include "util/clock.h"
 #include "util/settings.h"
 #include "util/wakefd.h"
+
+#define CM_REPORTS 16u
 
 struct cm_channel;
 struct cm_id;
@@ -97,7 +100,11 @@ struct cm_channel {
 	pthread_cond_t acked;
 	struct cm_source timers_due; /* a timerfd */
 	uint64_t due;		     /* the time the timerfd is set to, or CLOCK_NEVER */
-	struct wakefd queued;	     /* raised while events are queued and the lock is free */
+	/* raised if events are queued when the lock is released; cleared when a reader finds none */
+	struct wakefd queued;
+	/* What epoll_wait reported and event_serve has not served yet. */
+	struct epoll_event reports[CM_REPORTS];
+	unsigned reports_next, reports_count;
 	TAILQ_HEAD(cm_events, cm_event) events;
 	TAILQ_HEAD(cm_timers, cm_timer) timers; /* in order of deadline */
 	LIST_HEAD(, cm_id) listeners;
