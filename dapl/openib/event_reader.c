@@ -10,9 +10,9 @@
  * while no event arrives.
  *
  * A server, or a client that makes many connections, reads again as soon as it has handled an event. The channel stays
- * with such a thread in between, since the events that arrive meanwhile would wake the event thread each time. STAY
- * after the last return the event thread takes the channel back. Threads that wait for CM events and do not read them
- * would hear of them that much later; so the channel stays with no thread while there is one.
+ * with such a thread in between, since each event would wake the event thread. The event thread takes the channel back
+ * STAY after the last return. A thread that waits for CM events and does not read them would get them that much later;
+ * so the channel stays with no thread while there is one.
  */
 #include <errno.h>
 #include <poll.h>

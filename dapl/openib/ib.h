@@ -206,7 +206,7 @@ int ib_cm_acquire(struct ib_device *device);
  * moment, and may do so again.
  */
 void ib_cm_release(struct ib_device *device);
-/* Counts a thread that waits for CM events which another thread reads: none stay unread meanwhile. */
+/* Counts a thread that waits for CM events which another thread reads: none stays unread while it waits. */
 void ib_cm_await(struct ib_device *device);
 void ib_cm_unawait(struct ib_device *device);
 /* From now on the event thread reads at once: consumers wait for CM events where they cannot read them. */

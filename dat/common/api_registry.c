@@ -145,10 +145,10 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider, const DAT_
 }
 
 /*
- * Asks an open IA of one name about its relation to the other name. Unknown if no IA is open or the provider cannot
- * tell.
+ * Asks an open IA of one name about its relation to the other name. Unknown if no IA is open or the provider does not
+ * know.
  */
-static DAT_HA_RELATIONSHIP opinion(const char *name, const DAT_NAME_PTR other)
+static DAT_HA_RELATIONSHIP relation_by(const char *name, const DAT_NAME_PTR other)
 {
 	struct ia_slot *ia = ia_acquire_named(name);
 	DAT_HA_RELATIONSHIP answer = DAT_HA_UNKNOWN;
@@ -185,8 +185,8 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR name_a, const DAT_N
 	if (!known)
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 
-	a = opinion(name_a, name_b);
-	b = opinion(name_b, name_a);
+	a = relation_by(name_a, name_b);
+	b = relation_by(name_b, name_a);
 	if (a == b || b == DAT_HA_UNKNOWN)
 		*relationship = a;
 	else

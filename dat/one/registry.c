@@ -18,7 +18,7 @@ static DAT_PROVIDER_INFO *list_all(DAT_COUNT *total, DAT_RETURN *ret)
 	DAT_PROVIDER_INFO *infos, **pointers;
 	DAT_COUNT n = 0, i;
 
-	/* A list of no room is refused, and its length told. */
+	/* A list without room is refused, and its length is returned. */
 	*total = 0;
 	*ret = one_status(two.registry_list_providers(0, &n, NULL));
 	if (DAT_GET_TYPE(*ret) != DAT_INVALID_PARAMETER && *ret != DAT_SUCCESS)

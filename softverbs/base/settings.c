@@ -53,7 +53,7 @@ const char *sv_setting_name(enum sv_setting which)
 	return table[which].name;
 }
 
-/* The text of a setting as it stands in the environment or else in the file; NULL if in neither. */
+/* The text of a setting from the environment or else from the file; NULL if in neither. */
 static const char *text_find(enum sv_setting which, struct sv_setting_shown *shown)
 {
 	const char *text = secure_getenv(table[which].name);

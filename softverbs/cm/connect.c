@@ -346,37 +346,37 @@ static void connect_failed(struct cm_event *event, int error)
 bool sv_cm_connect_finish(struct cm_event *event)
 {
 	struct cm_id *id = event->owner;
-	bool stands;
+	bool is_up;
 	int error;
 
 	sv_cm_lock();
-	stands = id->state == CM_ANSWERED || id->state == CM_DISCONNECTED;
+	is_up = id->state == CM_ANSWERED || id->state == CM_DISCONNECTED;
 	sv_cm_unlock();
-	if (!stands || !id->id.qp)
-		return stands;
+	if (!is_up || !id->id.qp)
+		return is_up;
 	error = sv_cm_qp_connect(id);
 	if (error) {
 		connect_failed(event, error);
 		return true;
 	}
 	sv_cm_lock();
-	stands = establish_locked(id);
+	is_up = establish_locked(id);
 	sv_cm_unlock();
 	event->event.event = RDMA_CM_EVENT_ESTABLISHED;
-	return stands;
+	return is_up;
 }
 
 int rdma_establish(struct rdma_cm_id *public)
 {
 	struct cm_id *id = cm_id_of(public);
-	bool stands;
+	bool is_up;
 
 	if (!sv_cm_id_is_ours(id))
 		return sv_cm_fail(ENODEV);
 	if (public->qp)
 		return sv_cm_fail(EINVAL);
 	sv_cm_lock();
-	stands = id->active && establish_locked(id);
+	is_up = id->active && establish_locked(id);
 	sv_cm_unlock();
-	return stands ? 0 : sv_cm_fail(EINVAL);
+	return is_up ? 0 : sv_cm_fail(EINVAL);
 }

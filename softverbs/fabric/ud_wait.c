@@ -23,7 +23,7 @@ enum search_state {
 
 struct search {
 	enum search_state state;
-	bool told; /* a failure was logged */
+	bool logged; /* of a failure */
 	uint16_t slot;
 	uint32_t cookie;
 	struct sv_ip host;
@@ -99,14 +99,14 @@ static struct search *entry_take_locked(uint64_t now)
 /* True if the failure is to be logged. */
 static bool search_fail_locked(struct search *search)
 {
-	bool tell = !search->told;
+	bool logs = !search->logged;
 
 	search_end_locked(search);
-	search->told = true;
+	search->logged = true;
 	search->state = SEARCH_FAILED;
 	search->again_at = clock_now() + PAUSE;
 	used++;
-	return tell;
+	return logs;
 }
 
 static void failure_tell(const struct sv_ip *host, uint16_t slot, int error)
@@ -145,7 +145,7 @@ static void found(uint32_t cookie, struct sv_peer *peer, int error)
 	struct sv_ip host = { 0 };
 	struct search *search;
 	uint16_t slot = 0;
-	bool tell = false;
+	bool logs = false;
 
 	wait_lock();
 	search = search_by_cookie_locked(cookie);
@@ -155,12 +155,12 @@ static void found(uint32_t cookie, struct sv_peer *peer, int error)
 		if (!error && (!peer || peer->slot != slot))
 			error = EPROTO;
 		if (error)
-			tell = search_fail_locked(search);
+			logs = search_fail_locked(search);
 		else
 			waiting_send_locked(search, peer);
 	}
 	wait_unlock();
-	if (tell)
+	if (logs)
 		failure_tell(&host, slot, error);
 	if (peer)
 		sv_peer_put(peer);
@@ -173,7 +173,7 @@ static struct search *search_begin_locked(struct search *search, const struct sv
 					  uint16_t slot, int *error)
 {
 	uint64_t now = clock_now();
-	bool told = search && search->told;
+	bool logged = search && search->logged;
 
 	if (search && now < search->again_at)
 		return NULL;
@@ -184,7 +184,7 @@ static struct search *search_begin_locked(struct search *search, const struct sv
 	if (!search)
 		return NULL;
 	*search = (struct search){ .state = SEARCH_GOES,
-				   .told = told,
+				   .logged = logged,
 				   .slot = slot,
 				   .host = *host,
 				   .cookie = ++last_cookie };

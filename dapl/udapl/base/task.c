@@ -34,8 +34,8 @@ void task_post(struct task *task, unsigned what)
 }
 
 /*
- * A bit is set before its run is armed. So a run that this arming puts off is one whose bit the look at the mask
- * finds, and a run that is armed later is not put off.
+ * A bit is set before its run is armed. So a run that this arming puts off is one whose bit the test of the
+ * mask finds, and a run that is armed later is not put off.
  */
 void task_at_locked(struct task *task, uint64_t deadline)
 {

@@ -4,7 +4,7 @@
 #include "dapl/udapl/mem/mem.h"
 
 /* Held while flights end. It is acquired before an EP's post lock, and after an IA's lock. */
-static pthread_mutex_t landing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
 
 DAT_RETURN rmr_window_create(struct dapl_pz *pz, bool type2, struct rmr_window **window)
 {
@@ -63,10 +63,10 @@ static void flight_end(const struct rmr_flight *flight)
 
 void rmr_flights_end(struct rmr_flight_list *list)
 {
-	pthread_mutex_lock(&landing);
+	pthread_mutex_lock(&ending);
 	for (; list->head != list->tail; list->head++)
 		flight_end(&list->flights[list->head & list->mask]);
-	pthread_mutex_unlock(&landing);
+	pthread_mutex_unlock(&ending);
 	free(list->flights);
 	list->flights = NULL;
 }
@@ -109,10 +109,10 @@ void rmr_flights_land(struct rmr_flights *flights)
 {
 	struct rmr_flight flight;
 
-	pthread_mutex_lock(&landing);
+	pthread_mutex_lock(&ending);
 	while (flight_take_landed(flights, &flight))
 		flight_end(&flight);
-	pthread_mutex_unlock(&landing);
+	pthread_mutex_unlock(&ending);
 }
 
 void rmr_flight_landed(struct rmr_flights *flights)
