@@ -34,8 +34,8 @@ void cm_unlock(struct cm_channel *channel)
 
 /* ---- sources ---- */
 
-static int watch(struct cm_channel *channel, int operation, const struct cm_source *source,
-		 uint32_t events)
+static int source_control(struct cm_channel *channel, int operation, const struct cm_source *source,
+			  uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = (void *)(uintptr_t)source };
 
@@ -47,7 +47,7 @@ static int watch(struct cm_channel *channel, int operation, const struct cm_sour
 
 int cm_source_watch(struct cm_channel *channel, struct cm_source *source, uint32_t events)
 {
-	return watch(channel, EPOLL_CTL_ADD, source, events);
+	return source_control(channel, EPOLL_CTL_ADD, source, events);
 }
 
 /* Drops a report that is not served yet: the source may be freed next. */
@@ -62,7 +62,7 @@ static void report_forget(struct cm_channel *channel, const struct cm_source *so
 
 void cm_source_change(struct cm_channel *channel, struct cm_source *source, uint32_t events)
 {
-	watch(channel, EPOLL_CTL_MOD, source, events);
+	source_control(channel, EPOLL_CTL_MOD, source, events);
 }
 
 /* Stops all reports of a source, including hang-up and errors. */

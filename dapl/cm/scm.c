@@ -37,7 +37,7 @@ static void id_init(struct cm_id *given)
 	TAILQ_INIT(&id->waiting);
 }
 
-static void refuse(struct cm_id *given, enum cm_op op, const void *data, uint16_t size)
+static void scm_reject(struct cm_id *given, enum cm_op op, const void *data, uint16_t size)
 {
 	/* an established peer sees the end of the stream instead */
 	if (given->state == CM_REQUESTED)
@@ -45,7 +45,7 @@ static void refuse(struct cm_id *given, enum cm_op op, const void *data, uint16_
 	scm_close(scm_id_of(given));
 }
 
-static int disconnect(struct cm_id *given)
+static int scm_disconnect(struct cm_id *given)
 {
 	scm_end(scm_id_of(given));
 	return 0;
@@ -84,8 +84,8 @@ const struct cm_transport cm_transport = {
 	.listen = scm_listen,
 	.connect = scm_connect,
 	.accept = scm_accept,
-	.reject = refuse,
+	.reject = scm_reject,
 	.establish = scm_establish,
-	.disconnect = disconnect,
+	.disconnect = scm_disconnect,
 	.drop = scm_drop,
 };

@@ -11,7 +11,7 @@ static const unsigned char rtu[CM_SHORT] = { 0, CM_VERSION, 0, CM_RTU };
 
 /* ---- end of an attempt ---- */
 
-static void rejected(struct scm_id *id, int status)
+static void attempt_rejected(struct scm_id *id, int status)
 {
 	scm_close(id);
 	cm_event_rejected(&id->cm, status);
@@ -66,7 +66,7 @@ static void scm_active_connect_failed(struct scm_id *id, int error)
 			return;
 	}
 	if (is_refusal(error))
-		rejected(id, CM_REJECTED_BY_CM);
+		attempt_rejected(id, CM_REJECTED_BY_CM);
 	else
 		scm_active_unreachable(id, error);
 }
@@ -78,7 +78,7 @@ static void unanswered(struct scm_id *id)
 	int error;
 
 	if (id->old_form) {
-		rejected(id, CM_REJECTED_BY_CM);
+		attempt_rejected(id, CM_REJECTED_BY_CM);
 		return;
 	}
 	scm_close(id);
@@ -127,7 +127,7 @@ static int connected(struct scm_id *id, uint32_t events)
 	return is_own(id) ? ECONNREFUSED : 0;
 }
 
-static void ask(struct scm_id *id, uint32_t events)
+static void request_send(struct scm_id *id, uint32_t events)
 {
 	int error = connected(id, events);
 
@@ -162,7 +162,8 @@ static void answered(struct scm_id *id, const struct cm_message *message, const 
 	} else {
 		if (message->op != CM_REJ_USER)
 			id->cm.peer.p_size = 0;
-		rejected(id, message->op == CM_REJ_USER ? CM_REJECTED_BY_APP : CM_REJECTED_BY_CM);
+		attempt_rejected(id, message->op == CM_REJ_USER ? CM_REJECTED_BY_APP
+								: CM_REJECTED_BY_CM);
 	}
 }
 
@@ -176,7 +177,7 @@ static void read_answer(struct scm_id *id)
 		needed = cm_frame_read(id->bytes, id->got, &message, &data);
 		if (needed < 0) {
 			log_at(LOG_WARN, "socket CM: an answer that makes no sense");
-			rejected(id, CM_REJECTED_BY_CM);
+			attempt_rejected(id, CM_REJECTED_BY_CM);
 			return;
 		}
 		if (id->got >= (size_t)needed) {
@@ -197,7 +198,7 @@ void scm_active_ready(struct scm_id *id, uint32_t events)
 		cm_source_ignore(id->cm.channel, &id->socket);
 		id->ignored = true;
 	} else if (!id->asked) {
-		ask(id, events);
+		request_send(id, events);
 	} else {
 		read_answer(id);
 	}

@@ -80,7 +80,7 @@ static int listen_at(struct cm_id *id)
 	return EADDRINUSE;
 }
 
-static int ask(struct cm_id *id)
+static int ucm_ask(struct cm_id *id)
 {
 	struct ucm_conn *conn = ucm_conn_new(id->channel, id, true);
 	struct cm_endpoint to;
@@ -103,7 +103,7 @@ static int ask(struct cm_id *id)
 	return 0;
 }
 
-static int answer(struct cm_id *id, const void *data, uint16_t size)
+static int ucm_accept(struct cm_id *id, const void *data, uint16_t size)
 {
 	struct ucm_conn *conn = ucm_id_of(id)->conn;
 
@@ -116,7 +116,7 @@ static int answer(struct cm_id *id, const void *data, uint16_t size)
 	return 0;
 }
 
-static void refuse(struct cm_id *id, enum cm_op op, const void *data, uint16_t size)
+static void ucm_reject(struct cm_id *id, enum cm_op op, const void *data, uint16_t size)
 {
 	struct ucm_conn *conn = ucm_id_of(id)->conn;
 
@@ -134,19 +134,19 @@ static int establish(struct cm_id *id)
 	return 0;
 }
 
-static void part(struct ucm_conn *conn)
+static void conn_part(struct ucm_conn *conn)
 {
 	ucm_say(conn, CM_DREQ, NULL, 0);
 	ucm_expect(conn, UCM_PARTING);
 }
 
-static int disconnect(struct cm_id *id)
+static int ucm_disconnect(struct cm_id *id)
 {
 	struct ucm_conn *conn = ucm_id_of(id)->conn;
 
 	if (conn->state != UCM_CONNECTED)
 		return EINVAL;
-	part(conn);
+	conn_part(conn);
 	return 0;
 }
 
@@ -160,11 +160,11 @@ static void drop(struct cm_id *id)
 	switch (conn->state) {
 	case UCM_REQUESTING: ucm_conn_free(conn); return;
 	case UCM_REQUESTED:
-	case UCM_ANSWERED: refuse(id, CM_REJ_CM, NULL, 0); break;
-	case UCM_CONNECTED: part(conn); break;
+	case UCM_ANSWERED: ucm_reject(id, CM_REJ_CM, NULL, 0); break;
+	case UCM_CONNECTED: conn_part(conn); break;
 	case UCM_ACCEPTED:
 		if (!cm_is_datagram(id))
-			part(conn);
+			conn_part(conn);
 		break;
 	default: break;
 	}
@@ -182,10 +182,10 @@ const struct cm_transport cm_transport = {
 	.id_size = sizeof(struct ucm_id),
 	.id_init = id_init,
 	.listen = listen_at,
-	.connect = ask,
-	.accept = answer,
-	.reject = refuse,
+	.connect = ucm_ask,
+	.accept = ucm_accept,
+	.reject = ucm_reject,
 	.establish = establish,
-	.disconnect = disconnect,
+	.disconnect = ucm_disconnect,
 	.drop = drop,
 };

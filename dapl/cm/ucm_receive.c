@@ -6,7 +6,7 @@
 #include "util/log.h"
 
 /* Rejects a request for a port without a listener: sends the message back with the two sides exchanged. */
-static void refuse(struct cm_channel *channel, const struct cm_message *request)
+static void request_refuse(struct cm_channel *channel, const struct cm_message *request)
 {
 	struct cm_message answer = { .ver = CM_VERSION,
 				     .op = CM_REJ_CM,
@@ -49,7 +49,7 @@ static void request_new(struct cm_channel *channel, const struct cm_message *mes
 	cm_endpoint_read(&from, message->saddr);
 	listener = cm_listener_find(channel, (uint16_t)message->dport, from.qp_type);
 	if (!listener) {
-		refuse(channel, message);
+		request_refuse(channel, message);
 		return;
 	}
 	id = cm_id_new(channel, NULL, listener->id.ps);
@@ -106,7 +106,8 @@ static void reply(struct ucm_conn *conn, const struct cm_message *message, const
 	cm_event_answer(id);
 }
 
-static void rejected(struct ucm_conn *conn, const struct cm_message *message, const void *data)
+static void request_rejected(struct ucm_conn *conn, const struct cm_message *message,
+			     const void *data)
 {
 	struct cm_id *id = conn->id;
 	bool by_user = message->op == CM_REJ_USER;
@@ -182,7 +183,7 @@ void ucm_receive(struct cm_channel *channel, const unsigned char *bytes, size_t 
 	switch (message.op) {
 	case CM_REP: reply(conn, &message, bytes + CM_HEADER); break;
 	case CM_REJ_USER:
-	case CM_REJ_CM: rejected(conn, &message, bytes + CM_HEADER); break;
+	case CM_REJ_CM: request_rejected(conn, &message, bytes + CM_HEADER); break;
 	case CM_RTU: ready_to_use(conn); break;
 	case CM_DREQ: parts(conn); break;
 	case CM_DREP:

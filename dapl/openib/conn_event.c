@@ -19,7 +19,7 @@ struct cm_event {
 };
 
 /* Makes the final upcall. The owner may destroy `conn` in it, so callers must not use `conn` afterwards. */
-static void end(struct ib_conn *conn, enum ib_conn_event how, const struct cm_event *event)
+static void conn_end(struct ib_conn *conn, enum ib_conn_event how, const struct cm_event *event)
 {
 	void *owner = conn->owner;
 
@@ -40,7 +40,7 @@ static void address_resolved(struct ib_conn *conn)
 	if (!error)
 		return;
 	ib_error(error, "rdma_resolve_route", "connection");
-	end(conn, IB_CONN_UNREACHABLE, NULL);
+	conn_end(conn, IB_CONN_UNREACHABLE, NULL);
 }
 
 static void route_resolved(struct ib_conn *conn)
@@ -52,7 +52,7 @@ static void route_resolved(struct ib_conn *conn)
 		return;
 	error = errno;
 	ib_error(error, "rdma_connect", "connection");
-	end(conn, error_is_shortage(error) ? IB_CONN_ERROR : IB_CONN_UNREACHABLE, NULL);
+	conn_end(conn, error_is_shortage(error) ? IB_CONN_ERROR : IB_CONN_UNREACHABLE, NULL);
 }
 
 /* Only a silence is worth another try. */
@@ -66,7 +66,7 @@ static void resolve_failed(struct ib_conn *conn, int status, bool route)
 		return;
 	log_at(LOG_WARN, "connection: %s cannot be resolved: %s", route ? "route" : "address",
 	       strerror(status < 0 ? -status : status));
-	end(conn, IB_CONN_UNREACHABLE, NULL);
+	conn_end(conn, IB_CONN_UNREACHABLE, NULL);
 }
 
 static void conn_event_lower(uint8_t *depth, uint8_t answered)
@@ -86,7 +86,7 @@ static void responded(struct ib_conn *conn, const struct cm_event *event)
 	if (!up) {
 		if (rdma_reject(conn->id, NULL, 0))
 			ib_error(errno, "rdma_reject", "connection");
-		end(conn, IB_CONN_ERROR, NULL);
+		conn_end(conn, IB_CONN_ERROR, NULL);
 		return;
 	}
 	conn_event_lower(&conn->param.responder_resources, event->param.responder_resources);
@@ -101,7 +101,7 @@ static void established(struct ib_conn *conn, const struct cm_event *event)
 	if (conn->datagrams) {
 		if (conn->step == CONN_CONNECTING)
 			ud_peer_read(conn, &event->ud);
-		end(conn, IB_CONN_ESTABLISHED, event);
+		conn_end(conn, IB_CONN_ESTABLISHED, event);
 		return;
 	}
 	if (conn->step != CONN_ACCEPTED)
@@ -123,11 +123,11 @@ static bool rejected_by_peer(const struct ib_conn *conn, const struct cm_event *
 static void conn_event_unreachable(struct ib_conn *conn, const struct cm_event *event)
 {
 	if (conn->datagrams && event->status == SIDR_REJECTED)
-		end(conn, IB_CONN_REJECTED_BY_PEER, event);
+		conn_end(conn, IB_CONN_REJECTED_BY_PEER, event);
 	else if (conn->datagrams && event->status > 0)
-		end(conn, IB_CONN_REJECTED, event);
+		conn_end(conn, IB_CONN_REJECTED, event);
 	else
-		end(conn, IB_CONN_UNREACHABLE, NULL);
+		conn_end(conn, IB_CONN_UNREACHABLE, NULL);
 }
 
 static void handle(struct ib_conn *conn, const struct cm_event *event)
@@ -140,14 +140,15 @@ static void handle(struct ib_conn *conn, const struct cm_event *event)
 	case RDMA_CM_EVENT_CONNECT_RESPONSE: responded(conn, event); break;
 	case RDMA_CM_EVENT_ESTABLISHED: established(conn, event); break;
 	case RDMA_CM_EVENT_REJECTED:
-		end(conn,
-		    rejected_by_peer(conn, event) ? IB_CONN_REJECTED_BY_PEER : IB_CONN_REJECTED,
-		    event);
+		conn_end(conn,
+			 rejected_by_peer(conn, event) ? IB_CONN_REJECTED_BY_PEER
+						       : IB_CONN_REJECTED,
+			 event);
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE: conn_event_unreachable(conn, event); break;
-	case RDMA_CM_EVENT_CONNECT_ERROR: end(conn, IB_CONN_UNREACHABLE, NULL); break;
-	case RDMA_CM_EVENT_DISCONNECTED: end(conn, IB_CONN_DISCONNECTED, NULL); break;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL: end(conn, IB_CONN_DEVICE_REMOVED, NULL); break;
+	case RDMA_CM_EVENT_CONNECT_ERROR: conn_end(conn, IB_CONN_UNREACHABLE, NULL); break;
+	case RDMA_CM_EVENT_DISCONNECTED: conn_end(conn, IB_CONN_DISCONNECTED, NULL); break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL: conn_end(conn, IB_CONN_DEVICE_REMOVED, NULL); break;
 	default: /* timewait, address change, multicast: nothing follows from them */ break;
 	}
 }

@@ -312,7 +312,7 @@ static void *events_run(void *arg)
 	return NULL;
 }
 
-static int watch(struct ib_device *device, int fd, void *tag)
+static int event_source_add(struct ib_device *device, int fd, void *tag)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = tag };
 
@@ -341,11 +341,11 @@ DAT_RETURN events_start(struct ib_device *device)
 	device->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (device->epoll < 0)
 		return ib_error(errno, "epoll_create1", device->attr.device_name);
-	error = watch(device, device->channel->fd, device->channel);
+	error = event_source_add(device, device->channel->fd, device->channel);
 	if (!error)
-		error = watch(device, device->verbs->async_fd, device->verbs);
+		error = event_source_add(device, device->verbs->async_fd, device->verbs);
 	if (!error)
-		error = watch(device, wakefd_get(&device->wake), &device->wake);
+		error = event_source_add(device, wakefd_get(&device->wake), &device->wake);
 	if (!error)
 		error = start_thread(device);
 	if (!error)

@@ -14,7 +14,7 @@ struct line {
 	unsigned count;
 };
 
-static bool complain(const struct line *line, unsigned field, const char *what)
+static bool conf_complain(const struct line *line, unsigned field, const char *what)
 {
 	log_at(REG_LOG_ERROR, "%s:%u: field %u: %s; record ignored", line->source, line->number,
 	       field + 1, what);
@@ -31,13 +31,13 @@ static bool scan_quoted(struct line *line)
 		if (*in == '\\' && in + 1 < line->end)
 			in++;
 		if (!*in)
-			return complain(line, line->count, "NUL byte");
+			return conf_complain(line, line->count, "NUL byte");
 		*out++ = *in++;
 	}
 	if (in == line->end)
-		return complain(line, line->count, "quote is not closed");
+		return conf_complain(line, line->count, "quote is not closed");
 	if (out - line->field[line->count] > CONF_FIELD_MAX)
-		return complain(line, line->count, "longer than 4096 bytes");
+		return conf_complain(line, line->count, "longer than 4096 bytes");
 	*out = '\0';
 	line->at = in + 1;
 	return true;
@@ -50,13 +50,13 @@ static bool scan_bare(struct line *line)
 	line->field[line->count] = in;
 	while (in < line->end && *in != ' ' && *in != '\t' && *in != '"') {
 		if (!*in)
-			return complain(line, line->count, "NUL byte");
+			return conf_complain(line, line->count, "NUL byte");
 		in++;
 	}
 	if (in < line->end && *in == '"')
-		return complain(line, line->count, "quote inside an unquoted field");
+		return conf_complain(line, line->count, "quote inside an unquoted field");
 	if (in - line->at > CONF_FIELD_MAX)
-		return complain(line, line->count, "longer than 4096 bytes");
+		return conf_complain(line, line->count, "longer than 4096 bytes");
 	line->at = in < line->end ? in + 1 : in;
 	*in = '\0';
 	return true;
@@ -71,7 +71,7 @@ static bool scan_fields(struct line *line)
 		if (line->at == line->end || *line->at == '#')
 			return true;
 		if (line->count == CONF_FIELDS)
-			return complain(line, line->count, "more than eight fields");
+			return conf_complain(line, line->count, "more than eight fields");
 		if (*line->at == '"' ? !scan_quoted(line) : !scan_bare(line))
 			return false;
 		line->count++;
@@ -119,21 +119,21 @@ static bool check_fields(struct line *line, struct conf_record *record)
 	char **field = line->field;
 
 	if (!field[0][0])
-		return complain(line, 0, "empty IA name");
+		return conf_complain(line, 0, "empty IA name");
 	if (!name_is_valid(field[0]))
-		return complain(line, 0, "IA name longer than 255 bytes");
+		return conf_complain(line, 0, "IA name longer than 255 bytes");
 	is_user = field[1][0] == 'u';
 	if ((!is_user && field[1][0] != 'k') ||
 	    !scan_version(field[1] + 1, &info->dapl_version_major, &info->dapl_version_minor))
-		return complain(line, 1, "API version is not like u2.0");
+		return conf_complain(line, 1, "API version is not like u2.0");
 	if (!scan_keyword(field[2], "threadsafe", "nonthreadsafe", &is_safe))
-		return complain(line, 2, "neither threadsafe nor nonthreadsafe");
+		return conf_complain(line, 2, "neither threadsafe nor nonthreadsafe");
 	if (!scan_keyword(field[3], "default", "nondefault", &is_default))
-		return complain(line, 3, "neither default nor nondefault");
+		return conf_complain(line, 3, "neither default nor nondefault");
 	if (!field[4][0])
-		return complain(line, 4, "empty library path");
+		return conf_complain(line, 4, "empty library path");
 	if (!provider_version_is_valid(field[5]))
-		return complain(line, 5, "provider version is not like dapl.2.0");
+		return conf_complain(line, 5, "provider version is not like dapl.2.0");
 
 	strcpy(info->ia_name, field[0]);
 	info->is_thread_safe = is_safe ? DAT_TRUE : DAT_FALSE;
@@ -151,7 +151,7 @@ static void parse_line(struct line *line, const struct conf_sink *sink)
 	if (!scan_fields(line) || !line->count)
 		return;
 	if (line->count < CONF_FIELDS - 1) {
-		complain(line, line->count, "missing");
+		conf_complain(line, line->count, "missing");
 		return;
 	}
 	if (!check_fields(line, &record))

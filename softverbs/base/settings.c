@@ -84,7 +84,8 @@ static bool text_parse(enum sv_setting which, const char *text, unsigned long *v
 	       *value <= table[which].most;
 }
 
-static void complain(enum sv_setting which, const char *text, const struct sv_setting_shown *from)
+static void settings_complain(enum sv_setting which, const char *text,
+			      const struct sv_setting_shown *from)
 {
 	if (from->file)
 		log_at(LOG_WARN,
@@ -107,7 +108,7 @@ unsigned long sv_setting(enum sv_setting which)
 		return table[which].standard;
 	if (text_parse(which, text, &value))
 		return value;
-	complain(which, text, &from);
+	settings_complain(which, text, &from);
 	return table[which].standard;
 }
 
@@ -132,7 +133,7 @@ void sv_setting_show(enum sv_setting which, struct sv_setting_shown *shown)
 	if (table[which].text)
 		return;
 	if (text && !text_parse(which, text, &value)) {
-		complain(which, text, shown);
+		settings_complain(which, text, shown);
 		value = table[which].standard;
 		shown->variable = shown->file = NULL;
 	}

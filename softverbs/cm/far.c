@@ -12,7 +12,7 @@ bool sv_cm_far_reaches(const struct sockaddr *target)
 }
 
 /* Over the link, the search ends at a process of the other host, or at the errno that prevents it. */
-static void found(uint32_t number, struct sv_peer *peer, int error)
+static void port_found(uint32_t number, struct sv_peer *peer, int error)
 {
 	struct cm_id *id;
 
@@ -41,7 +41,7 @@ static void found(uint32_t number, struct sv_peer *peer, int error)
 
 int sv_cm_far_look_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct sv_ip *ip)
 {
-	int error = sv_fabric_find_port(ip, space, number, id->number, found);
+	int error = sv_fabric_find_port(ip, space, number, id->number, port_found);
 
 	id->wants_far = !error;
 	return error;

@@ -147,7 +147,7 @@ static const struct table {
 };
 
 /* True if the name begins so; moves behind it. */
-static bool take(const char **name, const char *beginning)
+static bool prefix_skip(const char **name, const char *beginning)
 {
 	size_t length = strlen(beginning);
 
@@ -182,10 +182,10 @@ bool sv_attribute_text(const char *name, char *text)
 	size_t i;
 
 	snprintf(port, sizeof(port), "ports/%d/", SV_PORT);
-	if (!take(&name, port))
+	if (!prefix_skip(&name, port))
 		return device_text(name, text);
 	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		if (take(&name, tables[i].folder))
+		if (prefix_skip(&name, tables[i].folder))
 			return entry_text(&tables[i], name, text);
 	return port_text(name, text);
 }

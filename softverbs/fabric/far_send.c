@@ -50,8 +50,8 @@ static void request_describe(const struct sv_qp *qp, const struct ibv_send_wr *w
 
 /* Copies [skip, skip + length) of a list into `to`. Short payload is read as the local path does; longer by the
  * kernel, so that an unmapped page is an error. */
-static bool gather(uint8_t *to, const struct iovec *iov, unsigned count, uint64_t skip,
-		   uint32_t length, bool plain)
+static bool request_gather(uint8_t *to, const struct iovec *iov, unsigned count, uint64_t skip,
+			   uint32_t length, bool plain)
 {
 	for (unsigned i = 0; i < count && length; i++) {
 		struct iovec part = { (uint8_t *)iov[i].iov_base + skip, iov[i].iov_len - skip };
@@ -88,8 +88,8 @@ static int request_send(struct sv_qp *qp, const struct ibv_send_wr *wr, const st
 		if (!out)
 			return IBV_WC_GENERAL_ERR;
 		sv_far_request_write(fabric_out_payload(out), &request);
-		if (!gather(fabric_out_payload(out) + FAR_REQUEST_SIZE, iov, (unsigned)wr->num_sge,
-			    request.offset, part, all <= SQ_SHORT)) {
+		if (!request_gather(fabric_out_payload(out) + FAR_REQUEST_SIZE, iov,
+				    (unsigned)wr->num_sge, request.offset, part, all <= SQ_SHORT)) {
 			free(out);
 			return IBV_WC_LOC_PROT_ERR;
 		}

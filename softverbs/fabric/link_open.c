@@ -24,7 +24,7 @@ static void state_set(struct fabric_link *link, enum fabric_state state)
 	sv_fabric_unlock();
 }
 
-static int end(struct fabric_link *link, int error)
+static int link_end(struct fabric_link *link, int error)
 {
 	link->error = error;
 	return -1;
@@ -51,7 +51,7 @@ static int prelude_take(struct fabric_link *link, const uint8_t *bytes)
 	if (!sv_wire_prelude_read(bytes, &version, link->nonce[link->active])) {
 		sv_log_from(sv_source_user(0), LOG_WARN, "softverbs: %s: not a prelude",
 			    link->name);
-		return end(link, EPROTO);
+		return link_end(link, EPROTO);
 	}
 	if (!link->active)
 		error = sv_fabric_opening_begin(link);
@@ -59,14 +59,14 @@ static int prelude_take(struct fabric_link *link, const uint8_t *bytes)
 		sv_log_from(sv_source_user(0), LOG_ERROR,
 			    "softverbs: %s: version %u of the link, this is version %u", link->name,
 			    version, WIRE_VERSION);
-		return end(link, EPROTO);
+		return link_end(link, EPROTO);
 	}
 	if (!error && link->active) {
 		sv_fabric_prove(proof, true, link->nonce);
 		error = plain_send(link, proof, sizeof(proof));
 	}
 	state_set(link, FABRIC_PROOF);
-	return error ? end(link, error) : 0;
+	return error ? link_end(link, error) : 0;
 }
 
 /* ---- proofs ---- */
@@ -80,7 +80,7 @@ static int proof_check(struct fabric_link *link, const uint8_t *bytes)
 			    "softverbs: %s: refused: it has another key", link->name);
 		verdict[0] = WIRE_WRONG_KEY;
 		plain_send(link, verdict, sizeof(verdict));
-		return end(link, EACCES);
+		return link_end(link, EACCES);
 	}
 	sv_fabric_prove(verdict + 1, false, link->nonce);
 	state_set(link, FABRIC_TARGET);
@@ -94,7 +94,7 @@ static int verdict_take(struct fabric_link *link, const uint8_t *bytes)
 
 	if (bytes[0] != WIRE_WELCOME || !sv_fabric_proof_is_right(bytes + 1, false, link->nonce)) {
 		log_at(LOG_NOTE, "softverbs: %s: it has another key", link->name);
-		return end(link, EACCES);
+		return link_end(link, EACCES);
 	}
 	sv_fabric_end_fill(link, &link->target.end);
 	sv_wire_target_write(target, &link->target);
@@ -144,21 +144,23 @@ static int answer_take(struct fabric_link *link, const struct wire_answer *answe
 	struct sv_peer *peer = NULL;
 
 	switch ((enum wire_status)answer->status) {
-	case WIRE_ABSENT: return end(link, ENOENT);
-	case WIRE_UNLIKE: sv_fabric_end_fits(link, &answer->end); return end(link, EPROTONOSUPPORT);
+	case WIRE_ABSENT: return link_end(link, ENOENT);
+	case WIRE_UNLIKE:
+		sv_fabric_end_fits(link, &answer->end);
+		return link_end(link, EPROTONOSUPPORT);
 	case WIRE_LINKED:
 		if (link->target.kind == WIRE_TO_CHECK)
 			break;
 		peer = link_complete(link, answer);
 		if (!peer)
-			return end(link, errno);
+			return link_end(link, errno);
 		break;
 	case WIRE_ALREADY:
 		peer = sv_fabric_peer_linked(answer->nonce, &link->host);
 		if (!peer)
-			return end(link, EAGAIN); /* that link has ended here */
+			return link_end(link, EAGAIN); /* that link has ended here */
 		break;
-	default: return end(link, EBUSY);
+	default: return link_end(link, EBUSY);
 	}
 	if (link->found)
 		link->found(link->cookie, peer, 0);
@@ -166,7 +168,7 @@ static int answer_take(struct fabric_link *link, const struct wire_answer *answe
 		sv_peer_put(peer);
 	link->found = NULL;
 	/* the link of a check, or one beside another: it has done its work */
-	return link->peer ? 0 : end(link, 0);
+	return link->peer ? 0 : link_end(link, 0);
 }
 
 static int frame_take(struct fabric_link *link, const struct wire_frame *frame,
@@ -182,7 +184,7 @@ static int frame_take(struct fabric_link *link, const struct wire_frame *frame,
 	if (link->state == FABRIC_ANSWER && frame->type == WIRE_ANSWER &&
 	    sv_wire_answer_read(payload, frame->size, &answer))
 		return answer_take(link, &answer);
-	return end(link, EPROTO);
+	return link_end(link, EPROTO);
 }
 
 static ssize_t frame_read(struct fabric_link *link, const uint8_t *bytes, size_t size)
@@ -192,7 +194,7 @@ static ssize_t frame_read(struct fabric_link *link, const uint8_t *bytes, size_t
 	if (size < WIRE_HEADER)
 		return 0;
 	if (!sv_wire_header_read(bytes, &frame) || WIRE_HEADER + frame.size > FABRIC_FIRST)
-		return end(link, EPROTO);
+		return link_end(link, EPROTO);
 	if (size < WIRE_HEADER + frame.size)
 		return 0;
 	return frame_take(link, &frame, bytes + WIRE_HEADER) ? -1
@@ -209,7 +211,7 @@ ssize_t sv_fabric_opening_read(struct fabric_link *link, const uint8_t *bytes, s
 	if (link->state == FABRIC_TARGET || link->state == FABRIC_ANSWER)
 		return frame_read(link, bytes, size);
 	if (link->state != FABRIC_PRELUDE && link->state != FABRIC_PROOF)
-		return end(link, EPROTO); /* bytes before they are asked for */
+		return link_end(link, EPROTO); /* bytes before they are asked for */
 	if (size < needed)
 		return 0;
 	if (link->state == FABRIC_PRELUDE)

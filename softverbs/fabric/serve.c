@@ -210,8 +210,8 @@ void sv_far_proxy_close_locked(struct sv_far *far)
 
 /* ---- answers ---- */
 
-static void answer(struct sv_peer *to, const struct far_request *request, unsigned status,
-		   const uint8_t *data)
+static void answer_post(struct sv_peer *to, const struct far_request *request, unsigned status,
+			const uint8_t *data)
 {
 	struct far_done done = { .dest = request->source,
 				 .source = request->dest,
@@ -245,7 +245,7 @@ static void work_done_locked(struct far_work *work, enum ibv_wc_status status)
 
 	STAILQ_REMOVE(&far->works, work, far_work, entry);
 	far->pending--;
-	answer(far->peer, &work->request, status, data ? work->data : NULL);
+	answer_post(far->peer, &work->request, status, data ? work->data : NULL);
 	work_free_locked(work);
 }
 
@@ -356,7 +356,7 @@ static bool request_take_locked(struct sv_far *far, const struct far_request *re
 	if (!work) {
 		work = work_new_locked(far, request);
 		if (!work) {
-			answer(far->peer, request, FAR_NOT_READY, NULL);
+			answer_post(far->peer, request, FAR_NOT_READY, NULL);
 			return true;
 		}
 		far->coming = work;
@@ -414,7 +414,7 @@ bool sv_far_request(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 					    (uint32_t)(size - FAR_REQUEST_SIZE));
 		executing_set(qp, far, false);
 	} else if (!request.offset)
-		answer(&from->peer, &request, FAR_NOT_READY, NULL);
+		answer_post(&from->peer, &request, FAR_NOT_READY, NULL);
 	sv_far_unlock();
 	if (qp)
 		sv_qp_unpin(qp);

@@ -251,7 +251,7 @@ static union ibv_gid source_of(const struct fabric_peer *from, const union ibv_g
 	return gid;
 }
 
-static bool deliver(const struct ud_ring_record *head, const uint8_t *data, bool solicited)
+static bool datagram_deliver(const struct ud_ring_record *head, const uint8_t *data, bool solicited)
 {
 	struct iovec iov = { (void *)(uintptr_t)data, head->length };
 	struct area *area = sv_area_own();
@@ -281,7 +281,8 @@ bool sv_far_datagram(struct fabric_peer *from, const uint8_t *bytes, size_t size
 	sgid = source_of(from, &dgid);
 	memcpy(head.sgid, &sgid, sizeof(head.sgid));
 	/* without such an address, no reply could be sent */
-	if (sv_gid_index(&dgid) < 0 || !deliver(&head, bytes + FAR_DATAGRAM_SIZE, solicited))
+	if (sv_gid_index(&dgid) < 0 ||
+	    !datagram_deliver(&head, bytes + FAR_DATAGRAM_SIZE, solicited))
 		sv_ud_lose(FAR_NOT_RECEIVED);
 	return true;
 }

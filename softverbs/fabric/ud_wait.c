@@ -140,7 +140,7 @@ static struct search *search_by_cookie_locked(uint32_t cookie)
 	return NULL;
 }
 
-static void found(uint32_t cookie, struct sv_peer *peer, int error)
+static void slot_found(uint32_t cookie, struct sv_peer *peer, int error)
 {
 	struct sv_ip host = { 0 };
 	struct search *search;
@@ -190,7 +190,7 @@ static struct search *search_begin_locked(struct search *search, const struct sv
 				   .cookie = ++last_cookie };
 	STAILQ_INIT(&search->out);
 	used++;
-	*error = sv_fabric_find_slot(host, slot, search->cookie, found);
+	*error = sv_fabric_find_slot(host, slot, search->cookie, slot_found);
 	if (!*error)
 		return search;
 	if (!search_fail_locked(search))
@@ -198,7 +198,7 @@ static struct search *search_begin_locked(struct search *search, const struct sv
 	return NULL;
 }
 
-static void keep_locked(struct search *search, struct fabric_out *out)
+static void out_keep_locked(struct search *search, struct fabric_out *out)
 {
 	if (!search || search->waiting == UD_WAITING) {
 		sv_ud_lose(FAR_NOT_SENT);
@@ -226,7 +226,7 @@ struct sv_peer *sv_ud_link_for(const struct sv_ip *host, uint16_t slot, struct f
 			search_end_locked(search);
 	}
 	if (!peer)
-		keep_locked(search, out);
+		out_keep_locked(search, out);
 	wait_unlock();
 	if (error)
 		failure_tell(host, slot, error);

@@ -73,7 +73,7 @@ static bool is_foreign_pool(const struct map_line *line)
 }
 
 /* True for a file of a kind that sv_mapping_open may open. */
-static bool take(const struct map_line *line, uint64_t addr, struct mapping *at)
+static bool line_read(const struct map_line *line, uint64_t addr, struct mapping *at)
 {
 	bool named = !strncmp(line->path, FOLDER, strlen(FOLDER)) &&
 		     strlen(line->path) < sizeof(at->path);
@@ -109,7 +109,8 @@ static bool search_line(const struct map_line *line, void *arg)
 
 	if (line->end <= search->addr)
 		return true;
-	if (search->begun ? !follows(line, &search->before) : !take(line, search->addr, search->at))
+	if (search->begun ? !follows(line, &search->before)
+			  : !line_read(line, search->addr, search->at))
 		return false;
 	search->begun = true;
 	search->before = *line;

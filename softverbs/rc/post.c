@@ -52,8 +52,8 @@ uint64_t sv_wr_length(const struct ibv_send_wr *wr)
 }
 
 /* Stores the completion of sq.exec, which did not wait. */
-static inline void keep_locked(struct sv_qp *qp, const struct ibv_send_wr *wr,
-			       enum ibv_wc_status status)
+static inline void request_keep_locked(struct sv_qp *qp, const struct ibv_send_wr *wr,
+				       enum ibv_wc_status status)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct sv_done *done = &sq->done[sq->exec++ & sq->mask];
@@ -80,7 +80,7 @@ void sv_sq_complete_locked(struct sv_qp *qp, const struct ibv_send_wr *wr,
 	sq->written = false;
 	sq->moved = 0;
 	sq->engines = qp->bounce.active = qp->bounce.taken = false;
-	keep_locked(qp, wr, status);
+	request_keep_locked(qp, wr, status);
 	if (unlikely(sq->draining) && !path_is_begun_locked(qp)) {
 		sq->draining = false;
 		if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_SQD)
@@ -234,7 +234,7 @@ static inline __attribute__((always_inline)) int post_one_locked(struct sv_qp *q
 		   atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RTS) &&
 	    likely(send_fast_locked(qp, wr))) {
 		sq->head++;
-		keep_locked(qp, wr, IBV_WC_SUCCESS);
+		request_keep_locked(qp, wr, IBV_WC_SUCCESS);
 		return 0;
 	}
 	return post_slow_locked(qp, wr);

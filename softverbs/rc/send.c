@@ -38,7 +38,7 @@ bool sv_send_resolve(const struct sv_qp *qp, const struct ibv_send_wr *wr, unsig
 	return true;
 }
 
-static void gather(uint8_t *to, const struct message *message)
+static void send_gather(uint8_t *to, const struct message *message)
 {
 	for (unsigned i = 0; i < message->iov_count; i++) {
 		copy_small(to, message->iov[i].iov_base, message->iov[i].iov_len);
@@ -50,7 +50,7 @@ static void land_gather(struct sv_remote_rq *remote, uint32_t slot, const struct
 {
 	uint8_t whole[SV_INLINE];
 
-	gather(whole, message);
+	send_gather(whole, message);
 	rx_slot_fill(remote, slot, whole, message->length);
 }
 
@@ -215,7 +215,7 @@ static inline int message_deliver(struct sv_qp *qp, const struct message *messag
 	} else if (length <= remote->eager_limit && !qp->bounce.active &&
 		   (eager = eager_reserve(remote, length, &at))) {
 		where = RX_EAGER;
-		gather(eager, message);
+		send_gather(eager, message);
 		atomic_store_explicit(&remote->rx_slot[slot].eager, at, memory_order_relaxed);
 	} else {
 		int status = likely(remote->copy != SV_COPY_BOUNCE)

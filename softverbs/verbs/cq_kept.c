@@ -28,7 +28,8 @@ static uint32_t select_kept(const struct sv_qp *qp, struct ibv_wc *wc, uint32_t 
 }
 
 /* Fills `kept` with what is left of the former ones, and with those of the member. */
-static void keep_locked(struct sv_cq *cq, const struct cq_member *member, struct cq_kept *kept)
+static void completion_keep_locked(struct sv_cq *cq, const struct cq_member *member,
+				   struct cq_kept *kept)
 {
 	struct ibv_wc *end;
 	int n;
@@ -64,7 +65,7 @@ void sv_cq_keep(struct sv_cq *cq, struct sv_qp *qp, unsigned roles)
 	}
 	if (kept.wc) {
 		former = cq->kept;
-		keep_locked(cq, &member, &kept);
+		completion_keep_locked(cq, &member, &kept);
 		cq->kept = kept;
 		cq->slow = (cq->slow & ~CQ_KEEPS) | (kept.count ? CQ_KEEPS : 0);
 	}

@@ -23,7 +23,7 @@ struct qp_table {
 	pthread_mutex_t lock; /* held by writers; no other lock is acquired inside it */
 };
 
-static unsigned part(uint32_t qp_num, unsigned level)
+static unsigned part_of(uint32_t qp_num, unsigned level)
 {
 	return qp_num >> level * BITS & (FANOUT - 1);
 }
@@ -35,24 +35,24 @@ static unsigned part(uint32_t qp_num, unsigned level)
 static _Atomic(struct obj *) *place(struct qp_table *table, uint32_t qp_num)
 {
 	struct branch *branch =
-		atomic_load_explicit(&table->branches[part(qp_num, 2)], memory_order_acquire);
-	struct leaf *leaf = branch ? atomic_load_explicit(&branch->leaves[part(qp_num, 1)],
+		atomic_load_explicit(&table->branches[part_of(qp_num, 2)], memory_order_acquire);
+	struct leaf *leaf = branch ? atomic_load_explicit(&branch->leaves[part_of(qp_num, 1)],
 							  memory_order_acquire)
 				   : NULL;
 
-	return leaf ? &leaf->eps[part(qp_num, 0)] : NULL;
+	return leaf ? &leaf->eps[part_of(qp_num, 0)] : NULL;
 }
 
 static _Atomic(struct obj *) *place_make_locked(struct qp_table *table, uint32_t qp_num)
 {
-	_Atomic(struct branch *) *branch = &table->branches[part(qp_num, 2)];
+	_Atomic(struct branch *) *branch = &table->branches[part_of(qp_num, 2)];
 	_Atomic(struct leaf *) *leaf;
 
 	if (!atomic_load(branch))
 		atomic_store(branch, calloc(1, sizeof(struct branch)));
 	if (!atomic_load(branch))
 		return NULL;
-	leaf = &atomic_load(branch)->leaves[part(qp_num, 1)];
+	leaf = &atomic_load(branch)->leaves[part_of(qp_num, 1)];
 	if (!atomic_load(leaf))
 		atomic_store(leaf, calloc(1, sizeof(struct leaf)));
 	return place(table, qp_num);

@@ -125,7 +125,7 @@ static bool ep_choose(struct dapl_sp *sp, struct dapl_cr *cr)
  * The EP is in its new state before the event can be taken, and in the old one if it cannot be
  * posted.
  */
-static bool deliver(struct dapl_sp *sp, struct dapl_cr *cr, const DAT_EVENT *event)
+static bool request_deliver(struct dapl_sp *sp, struct dapl_cr *cr, const DAT_EVENT *event)
 {
 	struct dapl_ep *ep = cr->ep;
 	bool posted = false;
@@ -188,7 +188,7 @@ void sp_request_upcall(void *listener_owner, struct ib_conn *conn, const struct 
 	event = arrival(sp, cr, request);
 	if (request->datagrams)
 		ud_event_extend(&event, DAT_IB_UD_CONNECT_REQUEST, NULL);
-	if (ep_choose(sp, cr) && deliver(sp, cr, &event)) {
+	if (ep_choose(sp, cr) && request_deliver(sp, cr, &event)) {
 		sp->taken = sp->kind == OBJ_RSP;
 		return;
 	}
