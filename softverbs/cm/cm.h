@@ -156,7 +156,7 @@ struct cm_id {
 	struct cm_port *port;
 	struct ibv_sa_path_rec path;
 
-	/* Events in reserve against want of memory: the outcome of a connection attempt, its end, and
+	/* Events allocated in advance, so that memory for them is never missing: the outcome of a connection attempt, its end, and
 	 * TIMEWAIT_EXIT. No call produces them, and the program may wait for them. */
 	TAILQ_HEAD(, cm_event) reserve;
 
@@ -250,7 +250,7 @@ int sv_cm_event_reserve(struct cm_id *id);
 void sv_cm_event_unreserve(struct cm_id *id);
 /* returns NULL without memory; the caller then returns an error */
 struct cm_event *sv_cm_event_new(struct cm_id *owner, enum rdma_cm_event_type type, int status);
-/* for events that no call produces: uses the reserve if there is no memory */
+/* for events that no call produces: takes one of the reserve */
 struct cm_event *sv_cm_event_new_locked(struct cm_id *owner, enum rdma_cm_event_type type,
 					int status);
 /* queues it on the channel of its owner; accepts NULL */

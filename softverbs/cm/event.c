@@ -53,18 +53,17 @@ struct cm_event *sv_cm_event_new(struct cm_id *owner, enum rdma_cm_event_type ty
 struct cm_event *sv_cm_event_new_locked(struct cm_id *owner, enum rdma_cm_event_type type,
 					int status)
 {
-	struct cm_event *event = sv_cm_event_new(owner, type, status);
+	struct cm_event *event = TAILQ_FIRST(&owner->reserve);
 
 	if (event)
-		return event;
-	event = TAILQ_FIRST(&owner->reserve);
-	if (!event) {
+		TAILQ_REMOVE(&owner->reserve, event, entry);
+	else
+		event = calloc(1, sizeof(*event)); /* of another attempt to connect */
+	if (event)
+		event_fill(event, owner, type, status);
+	else
 		log_at(LOG_ERROR, "rdma_cm: id %p: %s is lost: out of memory", (void *)&owner->id,
 		       rdma_event_str(type));
-		return NULL;
-	}
-	TAILQ_REMOVE(&owner->reserve, event, entry);
-	event_fill(event, owner, type, status);
 	return event;
 }
 
