@@ -186,7 +186,7 @@ static void alarms_run(struct ib_device *device)
 
 /* --- watched completion queues --------------------------------------------------------------- */
 
-static struct ib_watch *watch_take(struct ib_device *device, struct ib_cq *cq)
+static struct ib_watch *watch_acquire(struct ib_device *device, struct ib_cq *cq)
 {
 	struct ib_watch *watch;
 
@@ -202,7 +202,7 @@ static struct ib_watch *watch_take(struct ib_device *device, struct ib_cq *cq)
 	return watch;
 }
 
-static void watch_give(struct ib_device *device, struct ib_watch *watch, const struct ib_cq *cq)
+static void watch_release(struct ib_device *device, struct ib_watch *watch, const struct ib_cq *cq)
 {
 	pthread_mutex_lock(&device->lock);
 	watch->cq = NULL;
@@ -215,14 +215,14 @@ static void watch_give(struct ib_device *device, struct ib_watch *watch, const s
 DAT_RETURN ib_cq_watch(struct ib_cq *cq)
 {
 	struct ib_device *device = cq->device;
-	struct ib_watch *watch = watch_take(device, cq);
+	struct ib_watch *watch = watch_acquire(device, cq);
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
 
 	if (!watch)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	if (epoll_ctl(device->epoll, EPOLL_CTL_ADD, cq->channel->fd, &event)) {
 		ib_error(errno, "epoll_ctl", "completion channel");
-		watch_give(device, watch, cq);
+		watch_release(device, watch, cq);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
 	cq->watch = watch;
@@ -237,7 +237,7 @@ void ib_cq_unwatch(struct ib_cq *cq)
 		return;
 	if (epoll_ctl(device->epoll, EPOLL_CTL_DEL, cq->channel->fd, NULL))
 		ib_error(errno, "epoll_ctl", "completion channel");
-	watch_give(device, cq->watch, cq);
+	watch_release(device, cq->watch, cq);
 	cq->watch = NULL;
 }
 

@@ -30,7 +30,7 @@ static uint32_t random_psn_locked(void)
 	return psns[--left] & 0xffffff;
 }
 
-static int depth_take(uint8_t *depth, uint8_t wish, uint8_t limit)
+static int depth_choose(uint8_t *depth, uint8_t wish, uint8_t limit)
 {
 	if (wish == RDMA_MAX_RESP_RES)
 		return 0; /* the maximum, which is the default */
@@ -58,10 +58,10 @@ int sv_cm_params_take(struct cm_id *id, const struct rdma_conn_param *param)
 		return EINVAL;
 	local.retry_count = local.rnr_retry_count = 7;
 	if (param) {
-		if (depth_take(&local.responder_resources, param->responder_resources,
-			       sv_cm_max_responder()) ||
-		    depth_take(&local.initiator_depth, param->initiator_depth,
-			       sv_cm_max_initiator()))
+		if (depth_choose(&local.responder_resources, param->responder_resources,
+				 sv_cm_max_responder()) ||
+		    depth_choose(&local.initiator_depth, param->initiator_depth,
+				 sv_cm_max_initiator()))
 			return EINVAL;
 		local.flow_control = param->flow_control;
 		local.retry_count = retries(param->retry_count);

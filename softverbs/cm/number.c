@@ -20,7 +20,7 @@ static struct { /* the cm lock */
 	uint32_t generation;
 } numbers;
 
-static void number_give_locked(uint32_t index)
+static void number_release_locked(uint32_t index)
 {
 	numbers.table[index].id = NULL;
 	numbers.table[index].next_free = 0;
@@ -46,7 +46,7 @@ static int numbers_grow_locked(void)
 	numbers.table = table;
 	numbers.size = size;
 	for (; index < size; index++)
-		number_give_locked(index);
+		number_release_locked(index);
 	return 0;
 }
 
@@ -67,7 +67,7 @@ int sv_cm_id_number_locked(struct cm_id *id)
 void sv_cm_id_unnumber_locked(struct cm_id *id)
 {
 	if (id->number)
-		number_give_locked(id->number & INDEX_MASK);
+		number_release_locked(id->number & INDEX_MASK);
 	id->number = 0;
 }
 

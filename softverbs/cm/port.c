@@ -130,7 +130,7 @@ static struct block *block_with_room_locked(uint16_t space)
 	return block;
 }
 
-static int ephemeral_take_locked(uint16_t space, uint16_t *number)
+static int ephemeral_acquire_locked(uint16_t space, uint16_t *number)
 {
 	struct block *block;
 	unsigned bit;
@@ -158,7 +158,7 @@ static void block_free_locked(struct block *block)
 }
 
 /* Keeps one empty block, so that a program that connects repeatedly does not claim a block each time. */
-static void ephemeral_give_locked(uint16_t space, uint16_t number)
+static void ephemeral_release_locked(uint16_t space, uint16_t number)
 {
 	struct block *block = block_of_locked(space, number), *other, *next;
 
@@ -263,7 +263,7 @@ static int port_claim_locked(struct cm_port *port, uint16_t number)
 
 	if (!number) {
 		port->ephemeral = true;
-		return ephemeral_take_locked(port->space, &port->number);
+		return ephemeral_acquire_locked(port->space, &port->number);
 	}
 	port->number = number;
 	if (taken_here_locked(port))
@@ -349,7 +349,7 @@ void sv_cm_port_release_locked(struct cm_id *id)
 	id->port = NULL;
 	LIST_REMOVE(port, entry);
 	if (port->ephemeral || !number_is_left_locked(port))
-		ephemeral_give_locked(port->space, port->number);
+		ephemeral_release_locked(port->space, port->number);
 	sv_name_release(port->fd < 0 ? port->watch.fd : port->fd);
 	if (port->fd >= 0)
 		close(port->fd);

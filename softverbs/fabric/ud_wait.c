@@ -81,7 +81,7 @@ static void search_end_locked(struct search *search)
 }
 
 /* An entry without a search: a free one, or that of a process that may be searched for again. */
-static struct search *entry_take_locked(uint64_t now)
+static struct search *entry_acquire_locked(uint64_t now)
 {
 	struct search *old = NULL;
 
@@ -180,7 +180,7 @@ static struct search *search_begin_locked(struct search *search, const struct sv
 	if (search)
 		search_end_locked(search);
 	else
-		search = entry_take_locked(now);
+		search = entry_acquire_locked(now);
 	if (!search)
 		return NULL;
 	*search = (struct search){ .state = SEARCH_GOES,

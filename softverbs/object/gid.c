@@ -140,7 +140,7 @@ static int gid_fail(int error)
 }
 
 /* `size`: bytes of the caller's structure, which may be older or newer than this one. */
-static void entry_give(void *to, size_t size, const struct ibv_gid_entry *entry)
+static void entry_copy(void *to, size_t size, const struct ibv_gid_entry *entry)
 {
 	memset(to, 0, size);
 	memcpy(to, entry, size < sizeof(*entry) ? size : sizeof(*entry));
@@ -162,7 +162,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 		return gid_fail(EINVAL);
 	if (!sv_gid_at(index, &found.gid, &found.ndev_ifindex))
 		return gid_fail(ENODATA);
-	entry_give(entry, size, &found);
+	entry_copy(entry, size, &found);
 	return 0;
 }
 
@@ -183,7 +183,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 			error = gid_fail(EINVAL);
 		if (error)
 			return -error;
-		entry_give(to + (size_t)count++ * size, size, &entry);
+		entry_copy(to + (size_t)count++ * size, size, &entry);
 	}
 	return count;
 }

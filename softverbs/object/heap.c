@@ -83,7 +83,7 @@ static struct heap_free *block_cut(struct heap *heap, unsigned class)
 }
 
 /* Allocates a block. Sets `*fresh` if it was never used before, and so is zero. */
-static void *block_take(struct heap *heap, uint64_t size, uint64_t *offset, bool *fresh)
+static void *block_acquire(struct heap *heap, uint64_t size, uint64_t *offset, bool *fresh)
 {
 	unsigned class = size_class(size);
 	struct heap_free *entry = NULL;
@@ -119,13 +119,13 @@ void *sv_heap_alloc(enum area_heap which, uint64_t size, uint64_t *offset)
 {
 	bool fresh;
 
-	return block_take(&sv_area_own()->heap[which], size, offset, &fresh);
+	return block_acquire(&sv_area_own()->heap[which], size, offset, &fresh);
 }
 
 void *sv_heap_alloc_zero(enum area_heap which, uint64_t size, uint64_t *offset)
 {
 	bool fresh;
-	void *block = block_take(&sv_area_own()->heap[which], size, offset, &fresh);
+	void *block = block_acquire(&sv_area_own()->heap[which], size, offset, &fresh);
 
 	if (block && !fresh)
 		memset(block, 0, size);

@@ -49,7 +49,7 @@ static void arrival_land(struct sv_qp *qp, const struct sv_wq *wq, uint32_t slot
 	if (op != RX_SEND && op != RX_SEND_IMM && op != RX_SEND_INV)
 		return;
 	if (where == RX_INLINE && length <= SV_INLINE) {
-		land_take(wq, slot, whole, length);
+		land_copy(wq, slot, whole, length);
 		landed = payload_copy(wq, slot, whole, length);
 	} else if (where == RX_EAGER) {
 		at = atomic_load_explicit(&rx_slot->eager, memory_order_relaxed);

@@ -13,7 +13,7 @@
  * Copies the payload out of a receive slot, and out of its rx_slot_ext what exceeds
  * SV_SLOT_INLINE.
  */
-static inline void land_take(const struct sv_wq *wq, uint32_t slot, void *to, uint32_t length)
+static inline void land_copy(const struct sv_wq *wq, uint32_t slot, void *to, uint32_t length)
 {
 	const uint8_t *from = wq->rx_slot[slot].data;
 

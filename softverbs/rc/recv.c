@@ -156,7 +156,7 @@ static enum ibv_wc_status land_payload(struct sv_qp *qp, const struct sv_wq *wq,
 	if (where == RX_DIRECT)
 		return length <= room_of(wq, slot) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
 	if (where == RX_INLINE && length <= SV_INLINE) {
-		land_take(wq, slot, whole, length);
+		land_copy(wq, slot, whole, length);
 		land_scatter(wq, slot, whole, length, &status);
 		return status;
 	}
@@ -263,7 +263,7 @@ static inline __attribute__((always_inline)) bool rx_slot_copy_fast(const struct
 		     !region_allows(wq->regions, sge->lkey, wq->pd, sge->addr, length,
 				    IBV_ACCESS_LOCAL_WRITE, &va)))
 		return false;
-	land_take(wq, slot, (void *)(uintptr_t)va, length);
+	land_copy(wq, slot, (void *)(uintptr_t)va, length);
 	land_complete(qp, wq, slot, length, wc);
 	return true;
 }

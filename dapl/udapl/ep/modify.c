@@ -241,13 +241,13 @@ static DAT_RETURN change_begin_locked(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask
 /*
  * Acquires the locks under which other threads follow the EP to its EVDs and read its attributes.
  */
-static void locks_take(struct dapl_ep *ep)
+static void locks_acquire(struct dapl_ep *ep)
 {
 	pthread_mutex_lock(&ep->obj.ia->lock);
 	pthread_mutex_lock(&ep->lock);
 }
 
-static void locks_give(struct dapl_ep *ep)
+static void locks_release(struct dapl_ep *ep)
 {
 	pthread_mutex_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->obj.ia->lock);
@@ -257,12 +257,12 @@ static void change_end(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, struct change
 {
 	if (change->old)
 		ep_qp_flush(ep, change->old);
-	locks_take(ep);
+	locks_acquire(ep);
 	if (change->rebuild)
 		ep_qp_swap_locked(ep, change->old, &change->config, &change->parts);
 	if (mask & DEPTHS)
 		ep->default_depths = false;
-	locks_give(ep);
+	locks_release(ep);
 	ib_qp_destroy(change->old);
 	evds_release(&change->held);
 	if (change->before.pz)
@@ -278,9 +278,9 @@ static DAT_RETURN modify(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 	pthread_mutex_lock(&ep->lock);
 	ep_busy_begin_locked(ep);
 	pthread_mutex_unlock(&ep->lock);
-	locks_take(ep);
+	locks_acquire(ep);
 	status = change_begin_locked(ep, mask, param, &change);
-	locks_give(ep);
+	locks_release(ep);
 	if (status == DAT_SUCCESS)
 		change_end(ep, mask, &change);
 	pthread_mutex_lock(&ep->lock);

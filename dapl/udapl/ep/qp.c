@@ -212,13 +212,13 @@ DAT_RETURN ep_qp_prepare(struct dapl_ep *ep, const struct ep_config *config,
 	return status;
 }
 
-static void post_locks_take(struct dapl_ep *ep)
+static void post_locks_acquire(struct dapl_ep *ep)
 {
 	lock_acquire(&ep->end.post_lock);
 	lock_acquire(&ep->end.recv_lock);
 }
 
-static void post_locks_give(struct dapl_ep *ep)
+static void post_locks_release(struct dapl_ep *ep)
 {
 	lock_release(&ep->end.recv_lock);
 	lock_release(&ep->end.post_lock);
@@ -227,7 +227,7 @@ static void post_locks_give(struct dapl_ep *ep)
 /* The EP has had no QP and no rings before. */
 static void parts_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts)
 {
-	post_locks_take(ep);
+	post_locks_acquire(ep);
 	ep->end.request = parts->request;
 	ep->end.recv = parts->recv;
 	ep->end.flights.list = parts->flights;
@@ -241,7 +241,7 @@ static void parts_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *p
 	ep->qp = parts->qp;
 	ep_send_credits_update_locked(ep);
 	ep_recv_credits_update_locked(ep);
-	post_locks_give(ep);
+	post_locks_release(ep);
 	if (ep->qp)
 		log_at(LOG_TRACE, "ep %p: qp 0x%x, %u requests, %u receives, %u bytes inline",
 		       (void *)ep, ib_qp_num(ep->qp), ep->caps.send_wr, ep->caps.recv_wr,
@@ -260,16 +260,16 @@ DAT_RETURN ep_qp_create_locked(struct dapl_ep *ep)
 }
 
 /* Detaches the QP, so that nothing more is posted to it, and returns it. */
-static struct ib_qp *qp_take(struct dapl_ep *ep)
+static struct ib_qp *qp_detach(struct dapl_ep *ep)
 {
 	struct ib_qp *qp;
 
-	post_locks_take(ep);
+	post_locks_acquire(ep);
 	qp = ep->qp;
 	ep->qp = NULL;
 	ep_send_credits_update_locked(ep);
 	ep_recv_credits_update_locked(ep);
-	post_locks_give(ep);
+	post_locks_release(ep);
 	return qp;
 }
 
@@ -278,12 +278,12 @@ static void rings_free(struct dapl_ep *ep)
 {
 	struct rmr_flight_list flights;
 
-	post_locks_take(ep);
+	post_locks_acquire(ep);
 	flights = ep->end.flights.list;
 	ep->end.flights.list = (struct rmr_flight_list){ .flights = NULL };
 	dto_ring_free(&ep->end.request, ep->request_evd);
 	dto_ring_free(&ep->end.recv, ep->recv_evd);
-	post_locks_give(ep);
+	post_locks_release(ep);
 	rmr_flights_end(&flights);
 }
 
@@ -301,9 +301,9 @@ static void qp_hide(struct dapl_ep *ep, struct ib_qp *qp)
 {
 	qp_table_clear(ep->obj.ia, ib_qp_num(qp));
 	rmr_ep_ended(&ep->end.rmrs);
-	post_locks_take(ep);
+	post_locks_acquire(ep);
 	obj_next_generation(&ep->obj);
-	post_locks_give(ep);
+	post_locks_release(ep);
 	dto_forget(ep->request_evd);
 	dto_forget(ep->recv_evd);
 }
@@ -362,7 +362,7 @@ static bool gave_buffers_back(struct dapl_ep *ep)
 
 void ep_qp_destroy(struct dapl_ep *ep)
 {
-	struct ib_qp *qp = qp_take(ep);
+	struct ib_qp *qp = qp_detach(ep);
 
 	if (qp) {
 		/*
@@ -386,7 +386,7 @@ void ep_qp_destroy(struct dapl_ep *ep)
 DAT_RETURN ep_qp_renew(struct dapl_ep *ep, struct ep_qp_parts *parts)
 {
 	struct ep_config config = ep_config_of(ep);
-	struct ib_qp *old = qp_take(ep);
+	struct ib_qp *old = qp_detach(ep);
 
 	*parts = (struct ep_qp_parts){ .qp = NULL };
 	if (old) {
@@ -406,7 +406,7 @@ void ep_qp_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts)
 
 struct ib_qp *ep_qp_take_locked(struct dapl_ep *ep)
 {
-	return qp_take(ep);
+	return qp_detach(ep);
 }
 
 void ep_qp_flush(struct dapl_ep *ep, struct ib_qp *old)
