@@ -3,13 +3,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
+#include <dat2/dat_event_extensions.h>
 #include "test/unit/announce.h"
 #include "test/unit/two_ends.h"
 
 #define CONNECTIONS 50u
 
-static atomic_uint
-	hand_overs; /* changes of what the event thread's epoll reports of a descriptor */
+/* changes of what the event thread's epoll reports of a descriptor */
+static atomic_uint hand_overs;
 
 int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
@@ -110,21 +111,75 @@ static void test_stays_not_beside_mixed(void)
 	returns_beside_evd(DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG, false);
 }
 
+static void test_stays_not_beside_set(void)
+{
+	DAT_HANDLE set;
+
+	announce();
+	setup();
+	MUST(DAT_PSET_CREATE(env.ia, &set));
+	MUST(DAT_PSET_ADD(set, b.conn));
+	CU_ASSERT(rounds_waiting() >= 2 * CONNECTIONS);
+	MUST(DAT_PSET_DEL(set, b.conn));
+	MUST(DAT_PSET_FREE(set));
+	teardown();
+}
+
+static void test_stays_not_beside_fd(void)
+{
+	DAT_FD fd;
+
+	announce();
+	setup();
+	MUST(DAT_EVD_GET_FD(b.conn, &fd));
+	CU_ASSERT(rounds_waiting() >= 2 * CONNECTIONS);
+	teardown();
+}
+
+/* ---- a second waiter ---- */
+
 static atomic_bool is_over;
+static atomic_uint waits;
 
 static void *waits_run_out(void *evd)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	while (!atomic_load(&is_over))
+	while (!atomic_load(&is_over)) {
 		IS(dat_evd_wait(evd, 50, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+		atomic_fetch_add(&waits, 1);
+	}
 	return NULL;
 }
 
-/* Each of the two threads reads while the other one waits for what it reads, or handles it. */
-static void test_two_threads(void)
+static bool has_waited(void *before)
 {
+	return atomic_load(&waits) > *(unsigned *)before;
+}
+
+/*
+ * Returns whether the channel changed hands at the waits of the other thread. If this thread began between two of those,
+ * it reads, and there are few.
+ */
+static bool changes_beside_waiter(void)
+{
+	unsigned ended = atomic_load(&waits), changes;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	CU_ASSERT_TRUE(unit_wait_for(has_waited, &ended, UNIT_PATIENCE));
+	changes = atomic_load(&hand_overs);
+	ended = atomic_load(&waits);
+	IS(dat_evd_wait(a.conn, 20000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+	changes = atomic_load(&hand_overs) - changes;
+	ended = atomic_load(&waits) - ended;
+	return ended >= 8 && changes >= ended;
+}
+
+static void test_second_waiter(void)
+{
+	unsigned tries = 200;
 	DAT_EVD_HANDLE evd;
 	pthread_t thread;
 
@@ -134,6 +189,9 @@ static void test_two_threads(void)
 	atomic_store(&is_over, false);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, waits_run_out, evd), 0);
 	rounds_waiting();
+	while (!changes_beside_waiter() && --tries)
+		continue;
+	CU_ASSERT(tries > 0);
 	atomic_store(&is_over, true);
 	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
 	evd_close(evd);
@@ -146,8 +204,9 @@ static const struct unit_test tests[] = {
 	{ "a thread keeps no events from an EVD with a CNO", test_stays_not_beside_cno },
 	{ "a thread keeps no events from an EVD with completions, too",
 	  test_stays_not_beside_mixed },
-	{ "a thread that reads now and then delays no other thread's connections",
-	  test_two_threads },
+	{ "a thread keeps no events from a poll set", test_stays_not_beside_set },
+	{ "a thread keeps no events from a descriptor", test_stays_not_beside_fd },
+	{ "a thread keeps no events from a second waiter", test_second_waiter },
 };
 
 UNIT_MAIN("cm_reader_stays", tests)

@@ -17,8 +17,8 @@ struct waiter {
 	struct dapl_evd *evd;
 	DAT_EVENT *event;
 	DAT_COUNT *more;
-	bool takes_cm, may_read, reads,
-		awaits; /* reads CM events, or awaits what another thread reads */
+	bool takes_cm, may_read;
+	bool reads, awaits; /* CM events; those that another thread reads */
 	uint64_t pauses;
 };
 
@@ -333,8 +333,8 @@ static DAT_RETURN evd_wait_run_locked(struct waiter *self, DAT_COUNT threshold)
 	/* until the thread first blocks, any event may end the wait */
 	evd->notes |= EVD_MAY_RETURN;
 	status = wait_run_locked(&self->wait);
-	if (self->reads ||
-	    self->awaits) { /* the device may be closed once this thread has left the EVD */
+	/* the device may be closed once this thread has left the EVD */
+	if (self->reads || self->awaits) {
 		lock_release(&evd->lock);
 		read_end(self);
 		lock_acquire(&evd->lock);
