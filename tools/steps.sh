@@ -7,6 +7,7 @@
 # FROM names the step to begin with; those before it are not run, nor those of the other lane, unless FROM names one of
 # them, too, as in FROM='thread|storms'.
 
+. tools/unset.sh
 . tools/times.sh
 steps_folder=$(mktemp -d)
 trap 'rm -rf "$steps_folder"' EXIT
