@@ -84,7 +84,9 @@ ROWS = [
         {'futex': 'limit wake 8 -w futex -1', 'eventfd': 'limit wake 8 -w eventfd -1'}),
     Row('wake-up, descriptor, one processor', 'ns', {'V': 'verbs fd 8 -1', 'D': 'dat fd 8 -1'},
         {'eventfd': 'limit wake 8 -w eventfd -1'}),
-    Row('wait that first polls for 50 us', 'ns', {'D': 'DAPL_SPIN_US=50 dat wake 8'}, {'ring': 'limit lat 8'}),
+    # Its first round trips touch new memory, as those of all rows do; there are as many as in a batch that polls.
+    Row('wait that first polls for 50 us', 'ns', {'D': 'DAPL_SPIN_US=50 dat wake 8 -b 1000'},
+        {'dequeue': 'dat lat 8', 'ring': 'limit lat 8'}),
 
     # From rdma_connect until established.
     *[Row('rdma_cm connections, ' + how, '/s', {'V': 'verbs conn -o %d' % burst}, {'SEQPACKET': 'limit conn -o %d' % burst})

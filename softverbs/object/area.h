@@ -57,6 +57,12 @@ struct ud_ring {
 	struct sv_qp *qp[SV_QPS]; /* datagram QPs in a state that receives, by index */
 };
 
+enum region_use {
+	REGION_USES = 64,
+	REGION_OWN,   /* private anonymous memory, when the engine looked */
+	REGION_OTHER, /* memory that may be truncated, or is protected */
+};
+
 struct area {
 	struct area_by_owner *by_owner;
 	struct area_by_peers *by_peers;
@@ -88,6 +94,11 @@ struct area {
 	 * writing, to wait for those copies.
 	 */
 	pthread_rwlock_t serve_lock;
+	/*
+	 * By region number: the copies for peers until the engine finds out what memory it is, REGION_USES at most; then
+	 * REGION_OWN or REGION_OTHER. From publication on.
+	 */
+	_Atomic(uint8_t) use[SV_REGIONS];
 	/*
 	 * Guards the bindings of all memory windows. Acquired after the lock of an SQ or of a CQ.
 	 */

@@ -125,6 +125,32 @@ bool sv_mapping_find(uint64_t addr, uint64_t length, struct mapping *at)
 	return sv_mapping_each(search_line, &search) && search.found;
 }
 
+/* ---- private memory ---- */
+
+struct cover {
+	uint64_t addr, end; /* the part that no line has covered yet */
+};
+
+/* Huge pages have a file, too. There may be none left when one is accessed first, which raises a signal. */
+static bool cover_line(const struct map_line *line, void *arg)
+{
+	struct cover *cover = arg;
+
+	if (line->end <= cover->addr)
+		return true;
+	if (line->begin > cover->addr || line->shared || line->ino || !line->accessible)
+		return false;
+	cover->addr = line->end;
+	return cover->addr < cover->end;
+}
+
+bool sv_mapping_is_own(uint64_t addr, uint64_t length)
+{
+	struct cover cover = { addr, addr + length };
+
+	return sv_mapping_each(cover_line, &cover) && cover.addr >= cover.end;
+}
+
 /* ---- descriptors ---- */
 
 /* Reads the link alone: a call on a descriptor of an unknown file system could block. */

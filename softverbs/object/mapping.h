@@ -34,6 +34,9 @@ struct mapping {
 /* Fills `at` for a range that lies in one such file without a gap. False if it does not. */
 bool sv_mapping_find(uint64_t addr, uint64_t length, struct mapping *at);
 
+/* True if the range is private anonymous memory that can be read and written, without a gap and not of huge pages. */
+bool sv_mapping_is_own(uint64_t addr, uint64_t length);
+
 /* Opens the file once more, for writing where the program may: a descriptor, or -1 if the file cannot be reached. */
 int sv_mapping_open(const struct mapping *at);
 

@@ -148,6 +148,11 @@ struct sv_serve { /* copies that this process makes for its peer */
 	struct bounce_by_peers *memory;
 	uint32_t number; /* of the last request answered */
 	bool answered;	 /* a request was answered in this turn of the engine */
+	/* rc/serve_memory.c: the key of a region that the engine is to look at; 0: none */
+	uint32_t learn;
+	/* the last copy ended at `next`; the memory behind it was mapped up to `mapped`, which counts until `again` */
+	uintptr_t next, mapped;
+	uint64_t again;
 };
 
 struct sv_rx { /* guarded by the receive CQ's lock */

@@ -42,6 +42,7 @@ void sv_region_publish(uint32_t key, const struct region_entry *entry)
 			      memory_order_relaxed);
 	atomic_store_explicit(&slot->at, atomic_load_explicit(&entry->at, memory_order_relaxed),
 			      memory_order_relaxed);
+	atomic_store_explicit(&sv_area_own()->use[key >> 16], 0, memory_order_relaxed);
 	slot->addr = entry->addr;
 	slot->length = entry->length;
 	slot->iova = entry->iova;

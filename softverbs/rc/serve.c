@@ -5,6 +5,7 @@
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/memory.h"
 #include "softverbs/rc/rdma.h"
+#include "softverbs/rc/serve_memory.h"
 #include "softverbs/object/srq.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -53,21 +54,8 @@ static enum ibv_wc_status request_check(struct sv_qp *qp, const struct request *
 	return IBV_WC_SUCCESS;
 }
 
-static bool write_copy(const struct iovec *at, uint8_t *data)
-{
-	struct iovec body = { at->iov_base, 0 }, last;
-
-	if (!at->iov_len)
-		return true;
-	last.iov_len = memory_polled(at);
-	body.iov_len = at->iov_len - last.iov_len;
-	last.iov_base = (uint8_t *)at->iov_base + body.iov_len;
-	return (!body.iov_len || sv_memory_copy(&body, data, true)) &&
-	       sv_memory_store(&last, data + body.iov_len);
-}
-
-static enum ibv_wc_status serve_memory(struct sv_qp *qp, const struct request *r, uint8_t *data,
-				       uint64_t *old)
+static enum ibv_wc_status serve_memory_locked(struct sv_qp *qp, const struct request *r,
+					      uint8_t *data, uint64_t *old)
 {
 	struct iovec at = { .iov_len = r->length };
 	enum ibv_wc_status status;
@@ -78,8 +66,8 @@ static enum ibv_wc_status serve_memory(struct sv_qp *qp, const struct request *r
 		return status;
 	at.iov_base = (void *)(uintptr_t)va;
 	if (r->kind == BOUNCE_WRITE || r->kind == BOUNCE_READ) {
-		if (!(r->kind == BOUNCE_WRITE ? write_copy(&at, data)
-					      : sv_memory_copy(&at, data, false)))
+		if (!(r->kind == BOUNCE_WRITE ? sv_serve_write_locked(qp, r->key, &at, data)
+					      : sv_serve_copy_locked(qp, r->key, &at, data, false)))
 			return IBV_WC_GENERAL_ERR;
 		return IBV_WC_SUCCESS;
 	}
@@ -89,17 +77,19 @@ static enum ibv_wc_status serve_memory(struct sv_qp *qp, const struct request *r
 	return IBV_WC_SUCCESS;
 }
 
-static enum ibv_wc_status serve_receive(struct sv_qp *qp, const struct request *r, uint8_t *data)
+static enum ibv_wc_status serve_receive_locked(struct sv_qp *qp, const struct request *r,
+					       uint8_t *data)
 {
 	struct sv_wq *wq = qp->srq ? &qp->srq->wq : &qp->rq;
 	struct iovec ranges[SV_MAX_SGE * 2];
+	uint32_t keys[SV_MAX_SGE * 2];
 	bool sound;
 	int count;
 
 	lock_acquire(&wq->lock);
 	sound = r->key <= wq->mask;
 	count = sound ? sv_region_ranges(wq->regions, &wq->sge[(uint64_t)r->key * wq->max_sge],
-					 wq->max_sge, wq->pd, r->addr, r->length, ranges, NULL)
+					 wq->max_sge, wq->pd, r->addr, r->length, ranges, keys)
 		      : 0;
 	lock_release(&wq->lock);
 	if (!sound)
@@ -107,7 +97,7 @@ static enum ibv_wc_status serve_receive(struct sv_qp *qp, const struct request *
 	if (count < 0)
 		return IBV_WC_REM_OP_ERR;
 	for (int i = 0; i < count; i++) {
-		if (!sv_memory_copy(&ranges[i], data, true))
+		if (!sv_serve_copy_locked(qp, keys[i], &ranges[i], data, true))
 			return IBV_WC_GENERAL_ERR;
 		data += ranges[i].iov_len;
 	}
@@ -121,10 +111,10 @@ static enum ibv_wc_status serve_request(struct sv_qp *qp, const struct request *
 
 	pthread_rwlock_rdlock(&sv_area_own()->serve_lock);
 	if (r->length <= BOUNCE_BYTES && r->kind == BOUNCE_RECV)
-		status = serve_receive(qp, r, data);
+		status = serve_receive_locked(qp, r, data);
 	else if (r->length <= BOUNCE_BYTES && r->kind >= BOUNCE_WRITE &&
 		 r->kind <= BOUNCE_FETCH_ADD)
-		status = serve_memory(qp, r, data, old);
+		status = serve_memory_locked(qp, r, data, old);
 	pthread_rwlock_unlock(&sv_area_own()->serve_lock);
 	return status;
 }
@@ -205,6 +195,7 @@ void sv_serve_begin(uint32_t index)
 		return;
 	pthread_mutex_lock(&qp->serve.lock);
 	serve_open_locked(qp);
+	sv_serve_learn_locked(qp);
 	if (qp->serve.memory)
 		atomic_store_explicit(&qp->serve.memory->awake, 1, memory_order_relaxed);
 	qp->serve.answered = false;
@@ -273,5 +264,6 @@ void sv_serve_close(struct sv_qp *qp)
 			sv_heap_free(HEAP_BY_PEERS, serve->memory, sizeof(*serve->memory));
 	}
 	serve->memory = NULL;
+	sv_serve_forget_locked(qp);
 	pthread_mutex_unlock(&serve->lock);
 }
