@@ -7,6 +7,7 @@
 #define SV_OBJECT_QP_H
 
 #include <sys/uio.h>
+#include "softverbs/base/mapped.h"
 #include "softverbs/object/cq.h"
 #include "softverbs/object/wq.h"
 
@@ -150,9 +151,7 @@ struct sv_serve { /* copies that this process makes for its peer */
 	bool answered;	 /* a request was answered in this turn of the engine */
 	/* rc/serve_memory.c: the key of a region that the engine is to look at; 0: none */
 	uint32_t learn;
-	/* the last copy ended at `next`; the memory behind it was mapped up to `mapped`, which counts until `again` */
-	uintptr_t next, mapped;
-	uint64_t again;
+	struct mapped mapped; /* ranges of its regions */
 };
 
 struct sv_rx { /* guarded by the receive CQ's lock */
@@ -201,6 +200,7 @@ struct sv_qp {
 	_Alignas(SV_LINE) struct sv_wq rq;
 	struct sv_bounce bounce;
 	struct sv_serve serve;
+	struct mapped mapped; /* executor: ranges that its work requests name */
 	/* The rest is off the fast path. */
 	/* Serialises state changes. Acquired before all other locks. */
 	_Alignas(SV_LINE) pthread_mutex_t modify;

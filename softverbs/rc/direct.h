@@ -41,13 +41,13 @@ static inline bool direct_find(const struct sv_remote_rq *remote, uint32_t key, 
 
 /*
  * Copies `length` bytes between the list, from byte `skip` on, and such a place. Out: the polled bytes (memory_polled) are
- * stored last and at once. COPY_HERE if a page of a long list is not mapped; COPY_THERE if the file does not have the bytes
+ * stored last and at once. COPY_HERE if a page of a long list is not mapped, as far as `known` says; COPY_THERE if the file does not have the bytes
  * any more, or the list is not mapped: another way to copy finds which.
  */
-enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_t skip,
-			       const struct direct_place *place, size_t length);
-enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t skip,
-			      const struct direct_place *place, size_t length);
+enum copy_result sv_direct_out(struct mapped *known, const struct iovec *here, unsigned count,
+			       uint64_t skip, const struct direct_place *place, size_t length);
+enum copy_result sv_direct_in(struct mapped *known, const struct iovec *here, unsigned count,
+			      uint64_t skip, const struct direct_place *place, size_t length);
 
 /* The number of mappings in this process, and how many there may be; a test sets another limit before the first. */
 unsigned sv_direct_count(void);

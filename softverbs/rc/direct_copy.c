@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Copies to and from memory of a peer that is mapped here. */
-#include "softverbs/base/os.h"
+#include "softverbs/base/mapped.h"
 #include "softverbs/rc/direct.h"
 #include "softverbs/rc/memory.h"
 
@@ -8,7 +8,8 @@
 	4096u /* bytes; a list up to this long is touched like that of a send, without asking the kernel */
 
 /* Whether the part [skip, skip + length) of a long list is mapped. */
-static bool list_is_mapped(const struct iovec *here, unsigned count, uint64_t skip, size_t length)
+static bool list_is_mapped(struct mapped *known, const struct iovec *here, unsigned count,
+			   uint64_t skip, size_t length)
 {
 	if (length <= TOUCHED)
 		return true;
@@ -21,7 +22,7 @@ static bool list_is_mapped(const struct iovec *here, unsigned count, uint64_t sk
 			continue;
 		}
 		part = here[i].iov_len - skip < length ? here[i].iov_len - skip : length;
-		if (!sv_os_is_mapped(begin, begin + part))
+		if (!mapped_covers(known, begin, begin + part, begin + part))
 			return false;
 		length -= part;
 		skip = 0;
@@ -75,27 +76,27 @@ static void loads_in(const struct iovec *here, unsigned count, uint64_t skip, co
 	fence_acquire(); /* later accesses of this thread come after these loads */
 }
 
-enum copy_result sv_direct_out(const struct iovec *here, unsigned count, uint64_t skip,
-			       const struct direct_place *place, size_t length)
+enum copy_result sv_direct_out(struct mapped *known, const struct iovec *here, unsigned count,
+			       uint64_t skip, const struct direct_place *place, size_t length)
 {
 	if (!place->at)
 		return sv_copy_file(place->file, place->offset, here, count, skip, length, true)
 			       ? COPY_DONE
 			       : COPY_THERE;
-	if (!list_is_mapped(here, count, skip, length))
+	if (!list_is_mapped(known, here, count, skip, length))
 		return COPY_HERE;
 	stores_out(here, count, skip, place->at, length);
 	return COPY_DONE;
 }
 
-enum copy_result sv_direct_in(const struct iovec *here, unsigned count, uint64_t skip,
-			      const struct direct_place *place, size_t length)
+enum copy_result sv_direct_in(struct mapped *known, const struct iovec *here, unsigned count,
+			      uint64_t skip, const struct direct_place *place, size_t length)
 {
 	if (!place->at)
 		return sv_copy_file(place->file, place->offset, here, count, skip, length, false)
 			       ? COPY_DONE
 			       : COPY_THERE;
-	if (!list_is_mapped(here, count, skip, length))
+	if (!list_is_mapped(known, here, count, skip, length))
 		return COPY_HERE;
 	loads_in(here, count, skip, place->at, length);
 	return COPY_DONE;

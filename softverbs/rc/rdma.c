@@ -78,9 +78,10 @@ static enum copy_result rdma_copy(struct sv_remote_rq *remote, const struct rdma
 }
 
 /* The same where memory is mapped here, or open. COPY_THERE: the other ways are to be tried. */
-static enum copy_result rdma_direct(struct sv_remote_rq *remote, const struct rdma *rdma,
-				    uint32_t done, const struct iovec *there)
+static enum copy_result rdma_direct(struct sv_qp *qp, const struct rdma *rdma, uint32_t done,
+				    const struct iovec *there)
 {
+	const struct sv_remote_rq *remote = &qp->remote_rq;
 	bool read = rdma_is_read(rdma->wr);
 	struct direct_place place;
 
@@ -88,8 +89,10 @@ static enum copy_result rdma_direct(struct sv_remote_rq *remote, const struct rd
 			 !read, &place) ||
 	    (!place.at && there->iov_len > DIRECT_FILE_MAX && remote->copy != SV_COPY_BOUNCE))
 		return COPY_THERE;
-	return read ? sv_direct_in(rdma->iov, rdma->iov_count, done, &place, there->iov_len)
-		    : sv_direct_out(rdma->iov, rdma->iov_count, done, &place, there->iov_len);
+	return read ? sv_direct_in(&qp->mapped, rdma->iov, rdma->iov_count, done, &place,
+				   there->iov_len)
+		    : sv_direct_out(&qp->mapped, rdma->iov, rdma->iov_count, done, &place,
+				    there->iov_len);
 }
 
 /*
@@ -109,7 +112,7 @@ static int rdma_chunk(struct sv_qp *qp, const struct rdma *rdma, uint32_t length
 	if (status != IBV_WC_SUCCESS || !part)
 		return status;
 	there.iov_base = (void *)(uintptr_t)va;
-	result = rdma_direct(remote, rdma, done, &there);
+	result = rdma_direct(qp, rdma, done, &there);
 	/* remote_rq_enter_locked has set `copy` */
 	if (result == COPY_THERE && unlikely(remote->copy == SV_COPY_BOUNCE))
 		return rdma_bounce(qp, rdma, length);

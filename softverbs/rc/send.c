@@ -111,11 +111,11 @@ static int message_copied(struct sv_remote_rq *remote, uint32_t slot, enum copy_
 }
 
 /* Stores into the receive's memory where it is mapped here. COPY_THERE: some of it is not, and is copied in another way. */
-static enum copy_result message_store(const struct sv_remote_rq *remote,
-				      const struct message *message, uint32_t done,
-				      const struct iovec *there, const uint32_t *keys,
-				      unsigned count)
+static enum copy_result message_store(struct sv_qp *qp, const struct message *message,
+				      uint32_t done, const struct iovec *there,
+				      const uint32_t *keys, unsigned count)
 {
+	const struct sv_remote_rq *remote = &qp->remote_rq;
 	enum copy_result result = COPY_DONE;
 	struct direct_place place;
 
@@ -124,7 +124,7 @@ static enum copy_result message_store(const struct sv_remote_rq *remote,
 				 true, &place) ||
 		    !place.at)
 			return COPY_THERE;
-		result = sv_direct_out(message->iov, message->iov_count, done, &place,
+		result = sv_direct_out(&qp->mapped, message->iov, message->iov_count, done, &place,
 				       there[i].iov_len);
 		done += (uint32_t)there[i].iov_len;
 	}
@@ -152,7 +152,7 @@ static int message_copy(struct sv_qp *qp, const struct message *message, uint32_
 				 remote->recv_pd, done, part, there, keys);
 	if (count < 0)
 		return message_refuse(remote, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-	result = message_store(remote, message, done, there, keys, (unsigned)count);
+	result = message_store(qp, message, done, there, keys, (unsigned)count);
 	if (result == COPY_THERE)
 		result = sv_copy_out(remote->peer, message->iov, message->iov_count, done, there,
 				     (unsigned)count, part);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The owner's side of copies through shared memory: access to its own regions. */
 #include <string.h>
-#include "softverbs/base/os.h"
+#include "softverbs/base/mapped.h"
 #include "softverbs/object/mapping.h"
 #include "softverbs/object/region.h"
 #include "softverbs/rc/memory.h"
 #include "softverbs/rc/serve_memory.h"
-#include "util/clock.h"
 
-/* The kernel is asked about that many bytes of a region at once, and again after this time. */
-#define AHEAD	   (256u << 10)
-#define AHEAD_TIME (100 * NSEC_PER_USEC)
+#define AHEAD (256u << 10) /* bytes: the kernel is asked about that much of a region at once */
 
 static _Atomic(uint8_t) *use_of(uint32_t key)
 {
@@ -63,39 +60,20 @@ void sv_serve_forget_locked(struct sv_qp *qp)
 }
 
 /*
- * Whether the range is mapped, and the parts behind it, which come next. If one of those is not, the kernel copies what
- * it can.
- */
-static bool range_is_mapped_locked(struct sv_serve *serve, const struct region_entry *region,
-				   uintptr_t begin, uintptr_t end)
-{
-	uintptr_t last = region->addr + region->length,
-		  ahead = last - begin > AHEAD ? begin + AHEAD : last;
-	uint64_t now = clock_now();
-	bool known = begin == serve->next && end <= serve->mapped && now < serve->again;
-
-	serve->next = end;
-	if (known)
-		return true;
-	serve->again = now + AHEAD_TIME;
-	serve->mapped = sv_os_is_mapped(begin, ahead) ? ahead : 0;
-	return end <= serve->mapped;
-}
-
-/*
  * Whether accesses in user mode are safe. Not with the thread sanitizer, which cannot see how the peer's accesses are
  * ordered with them.
  */
 static bool is_safe_locked(struct sv_qp *qp, uint32_t key, const struct iovec *at)
 {
 	const struct region_entry *region = &sv_area_own()->by_owner->region[key >> 16];
-	uintptr_t begin = (uintptr_t)at->iov_base;
+	uintptr_t begin = (uintptr_t)at->iov_base, last = region->addr + region->length;
 
 #if defined(__SANITIZE_THREAD__)
 	return false;
 #endif
 	if (atomic_load_explicit(use_of(key), memory_order_relaxed) == REGION_OWN)
-		return range_is_mapped_locked(&qp->serve, region, begin, begin + at->iov_len);
+		return mapped_covers(&qp->serve.mapped, begin, begin + at->iov_len,
+				     last - begin > AHEAD ? begin + AHEAD : last);
 	use_count(qp, key);
 	return false;
 }

@@ -112,19 +112,28 @@ static void reads_of_a_file(void)
 	reads(rig_file_open);
 }
 
-/* A local range that is registered and no longer mapped costs an error, no signal. */
+static bool mapped_time_is_over(void *arg)
+{
+	return clock_now() >= *(uint64_t *)arg;
+}
+
+/* A local range that is registered and no longer mapped costs an error, no signal, though it was used shortly before. */
 static void local_memory_is_gone(rig_make *make)
 {
 	struct ibv_sge sge;
 	struct ibv_mr *mr;
 	struct rig rig;
+	uint64_t end;
 	void *local = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, make));
 	mr = ibv_reg_mr(rig.node.pd, local, 65536, RIG_ALL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
-	munmap((uint8_t *)local + 32768, 32768);
 	sge = (struct ibv_sge){ (uintptr_t)local, 65536, mr->lkey };
+	CU_ASSERT_EQUAL(rig_do(&rig, IBV_WR_RDMA_WRITE, &sge, 1, 0), IBV_WC_SUCCESS);
+	munmap((uint8_t *)local + 32768, 32768);
+	end = clock_now() + MAPPED_TIME;
+	CU_ASSERT_TRUE(unit_wait_for(mapped_time_is_over, &end, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(rig_do(&rig, IBV_WR_RDMA_WRITE, &sge, 1, 0), IBV_WC_LOC_PROT_ERR);
 	CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 	munmap(local, 32768);
