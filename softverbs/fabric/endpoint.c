@@ -13,6 +13,7 @@
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/frames.h"
+#include "softverbs/fabric/pause.h"
 #include "softverbs/fabric/transport.h"
 #include "util/cancel.h"
 #include "util/clock.h"
@@ -225,7 +226,7 @@ static unsigned read_some(void)
 	return count;
 }
 
-bool sv_far_progress(void)
+bool sv_far_progress(bool armed)
 {
 	int cancel;
 	unsigned count;
@@ -237,6 +238,8 @@ bool sv_far_progress(void)
 	if (!pthread_mutex_trylock(&endpoint.reading)) {
 		count = read_some();
 		pthread_mutex_unlock(&endpoint.reading);
+		if (!armed)
+			sv_fabric_pause_polled();
 	}
 	cancel_restore(cancel);
 	return count;
@@ -278,7 +281,8 @@ static void fd_ready(struct engine_fd *watch, uint32_t events)
 {
 	(void)watch;
 	(void)events;
-	engine_read();
+	if (!sv_fabric_pause_begin())
+		engine_read();
 }
 
 void sv_fabric_endpoint_drain(void)
@@ -395,7 +399,10 @@ static int watch_open(void)
 	if (fd < 0)
 		return 0;
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the engine closes what it watches */
-	return fd < 0 ? errno : sv_engine_fd_add(&endpoint.watch, fd, EPOLLIN, fd_ready);
+	if (fd < 0)
+		return errno;
+	sv_fabric_pause_open(&endpoint.watch, engine_read);
+	return sv_engine_fd_add(&endpoint.watch, fd, EPOLLIN, fd_ready);
 }
 
 static int provider_open(const char *wish)
@@ -456,6 +463,7 @@ void sv_fabric_endpoint_close(void)
 		return;
 	sv_engine_fd_remove(&endpoint.watch);
 	sv_engine_timer_cancel(&endpoint.pace);
+	sv_fabric_pause_close();
 	endpoint.open = NULL;
 	endpoint.calls->close(open);
 }
@@ -465,6 +473,7 @@ void sv_fabric_endpoint_fork_child(void)
 {
 	endpoint.open = NULL;
 	endpoint.pace = (struct sv_timer){ .armed = false };
+	sv_fabric_pause_fork_child();
 	pthread_mutex_init(&endpoint.reading, NULL);
 	LIST_INIT(&endpoint.stuck);
 	atomic_store(&endpoint.stuck_count, 0);

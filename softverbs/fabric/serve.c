@@ -35,7 +35,9 @@ static struct {
 	struct ibv_cq *cq;
 	uint32_t key; /* of a region that is all memory, for this PD alone, without remote access */
 	struct engine_fd *watch; /* a copy of the channel's descriptor */
-	uint64_t bytes;		 /* of requests */
+	unsigned works;		 /* posted to proxies */
+	bool armed;
+	uint64_t bytes; /* of requests */
 } proxies;
 
 struct proxies_watch {
@@ -57,7 +59,7 @@ static void proxies_ready(struct engine_fd *watch, uint32_t events)
 	if (watch == proxies.watch) {
 		if (!ibv_get_cq_event(proxies.channel, &cq, &context))
 			ibv_ack_cq_events(cq, 1);
-		ibv_req_notify_cq(proxies.cq, 0);
+		proxies.armed = false;
 		completions_take_locked();
 	}
 	sv_far_unlock();
@@ -126,7 +128,7 @@ static int proxies_open_locked(void)
 		proxies.channel = ibv_create_comp_channel(proxies.context);
 	if (proxies.channel && !fcntl(proxies.channel->fd, F_SETFL, O_NONBLOCK))
 		proxies.cq = ibv_create_cq(proxies.context, SV_MAX_CQE, NULL, proxies.channel, 0);
-	if (!proxies.cq || ibv_req_notify_cq(proxies.cq, 0))
+	if (!proxies.cq)
 		return errno ? errno : ENOMEM;
 	return region_open_locked() ? ENOMEM : watch_open_locked();
 }
@@ -199,6 +201,7 @@ void sv_far_proxy_close_locked(struct sv_far *far)
 		ibv_destroy_qp(&far->proxy->ibv); /* it uses the memory of the works */
 	while ((work = STAILQ_FIRST(&far->works))) {
 		STAILQ_REMOVE_HEAD(&far->works, entry);
+		proxies.works--;
 		work_free_locked(work);
 	}
 	work_free_locked(far->coming);
@@ -245,11 +248,12 @@ static void work_done_locked(struct far_work *work, enum ibv_wc_status status)
 
 	STAILQ_REMOVE(&far->works, work, far_work, entry);
 	far->pending--;
+	proxies.works--;
 	answer_post(far->peer, &work->request, status, data ? work->data : NULL);
 	work_free_locked(work);
 }
 
-static void completions_take_locked(void)
+static void completions_poll_locked(void)
 {
 	struct ibv_wc wc[POLLED];
 	int count;
@@ -257,6 +261,17 @@ static void completions_take_locked(void)
 	while ((count = ibv_poll_cq(proxies.cq, POLLED, wc)) > 0)
 		for (int i = 0; i < count; i++)
 			work_done_locked((struct far_work *)(uintptr_t)wc[i].wr_id, wc[i].status);
+}
+
+/* Most works are done when their post returns. The engine is to hear of those that are not. */
+static void completions_take_locked(void)
+{
+	completions_poll_locked();
+	if (!proxies.works || proxies.armed)
+		return;
+	proxies.armed = true;
+	ibv_req_notify_cq(proxies.cq, 0);
+	completions_poll_locked();
 }
 
 /* ---- requests ---- */
@@ -300,6 +315,7 @@ static void work_post_locked(struct far_work *work)
 	patience_set(far->proxy, request);
 	STAILQ_INSERT_TAIL(&far->works, work, entry);
 	far->pending++;
+	proxies.works++;
 	far->expected++;
 	if (ibv_post_send(&far->proxy->ibv, &wr, &bad))
 		work_done_locked(work, IBV_WC_REM_OP_ERR);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The transport between hosts: over TCP, or over a provider of libfabric. */
+#include "softverbs/fabric/pause.h"
 #include "softverbs/fabric/transport.h"
 
 const struct sv_transport sv_fabric_transport = {
@@ -18,4 +19,5 @@ const struct sv_transport sv_fabric_transport = {
 	.datagram_send_locked = sv_ud_far_send_locked,
 	.datagrams_end = sv_ud_far_close,
 	.progress = sv_far_progress,
+	.awaited = sv_fabric_pause_end,
 };

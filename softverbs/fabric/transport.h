@@ -17,7 +17,7 @@ void sv_fabric_fork_child(void);
 
 /* endpoint.c */
 bool sv_fabric_is_opening(void);
-bool sv_far_progress(void);
+bool sv_far_progress(bool armed);
 
 /* target.c */
 void sv_fabric_handed(int fd, const void *payload, size_t size);

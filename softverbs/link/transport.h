@@ -53,8 +53,10 @@ struct sv_transport {
 	/* A datagram QP sends and receives no more. */
 	void (*datagrams_end)(struct sv_qp *qp);
 	/* A poll found nothing: reads what peers sent. False if nothing was there, or another thread reads. The caller
-	 * holds no lock. */
-	bool (*progress)(void);
+	 * holds no lock. `armed`: it may block next, when the CQ's event is to come from the engine. */
+	bool (*progress)(bool armed);
+	/* A CQ with QPs whose peers are on other hosts was armed. */
+	void (*awaited)(void);
 };
 
 /* Before the runtime is first held: one that is off and does nothing. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Arms a CQ, and sends the one event that follows each arming. */
 #include <errno.h>
+#include "softverbs/link/transport.h"
 #include "softverbs/object/channel.h"
 #include "softverbs/object/qp.h"
 
@@ -134,6 +135,8 @@ int sv_cq_arm(struct ibv_cq *ibv, int solicited_only)
 	 * next.
 	 */
 	fence_full();
+	if (unlikely(atomic_load_explicit(&cq->far, memory_order_relaxed)))
+		sv_transport()->awaited();
 	return 0;
 }
 

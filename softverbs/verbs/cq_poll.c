@@ -185,8 +185,10 @@ static void serve_locked(struct sv_cq *cq)
  * not be kept from running. */
 static void far_unlocked(struct sv_cq *cq)
 {
+	bool armed = atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed) & ARM_TYPE;
+
 	lock_release(&cq->lock);
-	if (!sv_transport()->progress())
+	if (!sv_transport()->progress(armed))
 		sched_yield();
 	lock_acquire(&cq->lock);
 }

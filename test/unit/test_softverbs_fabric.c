@@ -484,7 +484,7 @@ static void forked(void)
 	mine_send(answer.end.token, WIRE_OPEN, "", 0);
 	child = fork();
 	if (!child) {
-		bool right = !sv_fabric_endpoint_is_open() && !sv_far_progress();
+		bool right = !sv_fabric_endpoint_is_open() && !sv_far_progress(false);
 
 		if (right && !PROCESS_TSAN && !PROCESS_ASAN) {
 			right = !sv_runtime_hold(&sv_data_client) && sv_fabric_endpoint_is_open();
