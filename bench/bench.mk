@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Measuring: see bench/README.md.
 
-bench := $(addprefix $(B)/bench/,limit verbs dat round)
+bench := $(addprefix $(B)/bench/,limit stream verbs dat round)
 # Counted by single steps, which is valid only for code without a sanitizer.
 exact := $(if $(SAN)$(COV),,$(if $(filter x86_64%,$(ARCH)),$(addprefix $(B)/bench/,exact exact-client exact-client1)))
 
-.PHONY: bench bench-exact bench-round bench-rxe
+.PHONY: bench bench-exact bench-hosts bench-round bench-rxe
 
 $(B)/bench/limit: $(call objs,bench/limit.c bench/limit_conn.c bench/measure.c)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
+
+$(B)/bench/stream: $(call objs,bench/stream.c bench/measure.c)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
@@ -26,6 +31,10 @@ $(B)/bench/dat: $(call objs,bench/dat.c bench/measure.c) $(libs)
 # Three minutes. ARGS='--rows wake --seconds 20': the options of bench/run.
 bench: need-bench all $(bench)
 	$(Q)bench/run --svg '$(B)/bench/speeds.svg' $(ARGS) $(B)
+
+# The device between two hosts, which are network namespaces; as root.
+bench-hosts: need-bench all $(bench)
+	$(Q)bench/hosts --seconds 120 $(ARGS) $(B)
 
 # DAT, ours and OFED's, beside verbs alone, in a guest with soft-RoCE (test/vm).
 bench-rxe: all $(bench)

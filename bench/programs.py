@@ -15,11 +15,14 @@ TIMEOUT = 90        # seconds
 # A DAT provider over a device: the name of the adapter, and the environment. {build} and {system} are directories.
 STACKS = {
     '@ours': ('ofa-v2-soft', {'DAT_OVERRIDE': '{build}/dat.conf'}),
+    '@here': ('ofa-v2-soft', {'DAT_OVERRIDE': '{build}/dat.conf'}),
     '@cma': ('ofed-cma', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{system}'}),
     '@scm': ('ofed-scm', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{system}', 'DAPL_SCM_NETDEV': 'lo'}),
     '@ucm': ('ofed-ucm', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{system}', 'SOFTVERBS_LINK': 'infiniband'}),
     '@our-scm': ('our-scm', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{build}/lib', 'DAPL_SCM_NETDEV': 'lo'}),
     '@our-ucm': ('our-ucm', {'LD_LIBRARY_PATH': '{build}/lib/softverbs:{build}/lib', 'SOFTVERBS_LINK': 'infiniband'}),
+    '@far': ('far', {'SOFTVERBS_FABRIC': 'tcp', 'SOFTVERBS_FABRIC_KEY': 'none'}),
+    '@far-link': ('far', {'SOFTVERBS_FABRIC': 'link', 'SOFTVERBS_FABRIC_KEY': 'none'}),
     '@rxe': ('ofa-v2-ib0', {'DAT_OVERRIDE': '{build}/dat.conf', 'LD_LIBRARY_PATH': '{build}/lib:{system}'}),
     '@rxe-ofed': ('ofed-rxe', {'LD_LIBRARY_PATH': '{system}'}),
 }
@@ -28,6 +31,7 @@ ofed-scm u2.0 nonthreadsafe default {0}/libdaploscm.so.2 dapl.2.0 "soft0 1" ""
 ofed-ucm u2.0 nonthreadsafe default {0}/libdaploucm.so.2 dapl.2.0 "soft0 1" ""
 our-scm u2.0 nonthreadsafe default {1}/lib/libdaploscm.so.2 dapl.2.0 "soft0 1" ""
 our-ucm u2.0 nonthreadsafe default {1}/lib/libdaploucm.so.2 dapl.2.0 "soft0 1" ""
+far u2.0 nonthreadsafe default {1}/lib/libdaplsoft.so.2 dapl.2.0 "wire 0" ""
 ofed-rxe u2.0 nonthreadsafe default {0}/libdaplofa.so.2 dapl.2.0 "ib0 0" ""
 '''
 
@@ -50,6 +54,8 @@ class Programs:
         while '=' in words[0]:
             variables.update([words.pop(0).split('=')])
         stack = words.pop(0) if words[0] in STACKS else '@ours'
+        if stack == '@here':     # both sides are in this network namespace
+            sides = sides._replace(net=None, other_net=None, address=None)
         env = {**os.environ, **self.stack(stack), **variables}
         figures = self.peers.get(words[0], self.own)(words, sides, env)
         if not figures:
@@ -80,11 +86,12 @@ class Programs:
         return [last[1] * 1e3 if test.endswith('lat') else last[7] * (1e-6 if size <= 64 else size / 1e6)]
 
     def fi_pingpong(self, words, sides, env):
-        """A mean is all that it prints."""
+        """A mean is all that it prints, with -w bw of the speed."""
+        rate, options = '-w bw' in ' '.join(words), [word for word in words[2:] if word not in ('-w', 'bw')]
         count = self.count(1000000 / (700 + int(words[1]) / 15))
-        options = ['-p', 'shm', '-e', 'rdm', '-S', words[1], '-I', str(count)] + words[2:]
+        options = ['-p', 'shm', '-e', 'rdm', '-S', words[1], '-I', str(count)] + options
         out = self.pair('fi_pingpong', options, options + [sides.address or '127.0.0.1'], ('-B', '-P'), sides, env)
-        return [float(word) * 1e3 for word in out.split()[-2:-1]]
+        return [float(word) if rate else float(word) * 1e3 for word in out.split()[-3 if rate else -2:][:1]]
 
     def dtestcm(self, words, sides, env):
         """Endpoints are created before, waits are asleep. OFED's needs 10 ms to end each of them."""

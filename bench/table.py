@@ -105,6 +105,34 @@ ROWS = [
 ]
 
 
+def host_rows(net, address):
+    """
+    Two hosts, which are the network namespace `net` and this one, joined by a veth pair `wire`. V and D: through libfabric's
+    provider tcp; what is beside them is through the same provider, or a TCP connection.
+    """
+    sides = Sides(None, net, address)
+    return [
+        *rows('half round trip', 'ns', {'V': '@far verbs lat {}', 'D': '@far dat lat {}'},
+              {'libfabric': 'fi_pingpong {} -p tcp', 'TCP': 'stream lat {}',
+               'own link': '@far-link verbs lat {}'}, [8, 64, 4 * KIB], sides),
+        *rows('send', 'MB/s', {'V': '@far verbs bw {}', 'D': '@far dat bw {}'},
+              {'libfabric': 'fi_pingpong {} -p tcp -w bw', 'TCP': 'stream bw {}',
+               'own link': '@far-link verbs bw {}'}, [MIB], sides),
+        *rows('RDMA write', 'MB/s', {'V': '@far verbs write {}', 'D': '@far dat write {}'},
+              {'TCP': 'stream bw {}', 'own link': '@far-link verbs write {}'},
+              [MIB], sides),
+        *rows('message rate', 'M/s', {'V': '@far verbs rate {}', 'D': '@far dat rate {}'},
+              {'TCP': 'stream rate {}', 'own link': '@far-link verbs rate {}'}, [8], sides),
+        *rows('wake-up', 'ns', {'V': '@far verbs wake {}', 'D': '@far dat wake {}'},
+              {'TCP': 'stream wake {}', 'own link': '@far-link verbs wake {}'}, [8], sides),
+        # The whole round trip, to a target that sleeps: beside it twice half of one.
+        *[Row('RDMA %s to a sleeping target, 8 B' % way, 'ns', {'V': '@far verbs await 8 -w ' + way, 'D': '@far dat await 8 -w ' + way},
+              {'TCP, half': 'stream wake 8', 'own link': '@far-link verbs await 8 -w ' + way}, sides) for way in ('read', 'write')],
+        Row('rdma_cm connections, 32 at a time', '/s', {'V': '@far verbs conn -o 32'},
+            {'own link': '@far-link verbs conn -o 32', 'one host': '@here verbs conn -o 32'}, sides),
+    ]
+
+
 def rxe_rows(address):
     """On a kernel's device, which is slow in an emulated guest: our DAT and OFED's, beside verbs alone with rdma-core."""
     return [row for what, unit, test, sizes in (('half round trip', 'ns', 'lat', [64, 4 * KIB, 64 * KIB, MIB]),

@@ -24,12 +24,14 @@
  *   bw           the same, each signaled, MB/s
  *   write, read  RDMA, MB/s
  *   add          fetch-adds, one after the other, millions a second
+ *   await        reads or, with -w write, writes of RDMA, one after the other, ns each; the target sleeps
  *   put          half a round trip in ns, of RDMA writes whose last byte the target polls
  */
 #ifndef BENCH_TRAFFIC_H
 #define BENCH_TRAFFIC_H
 
 #include <string.h>
+#include <time.h>
 #include "bench/measure.h"
 
 #define RECVS	   1024u      /* posted receives for a stream of short messages, */
@@ -208,6 +210,30 @@ static void traffic_add(struct end *end, unsigned n)
 	traffic_target(end);
 }
 
+/* The target makes no call meanwhile. */
+static void traffic_await(struct end *end, unsigned n)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	bool read = strcmp(options.way, "write") != 0;
+
+	meet();
+	for (unsigned batch = 0; !side && batch < options.batches; batch++) {
+		uint64_t begin = now_ns();
+
+		for (unsigned i = 0; i < n; i++) {
+			struct found found = { 0 };
+
+			end_rdma(end, read);
+			while (!found.sends)
+				end_poll(end, &found);
+		}
+		figure((double)(now_ns() - begin) / n);
+	}
+	while (side && !is_awaited())
+		nanosleep(&pause, NULL);
+	meet();
+}
+
 /* Writes `number` to the other side, and polls the completion that this frees a place for. */
 static inline void traffic_put_one(struct end *end, struct found *found, unsigned number)
 {
@@ -281,6 +307,8 @@ static void traffic_run(struct end *end)
 		traffic_long(end);
 	else if (!strcmp(test, "add"))
 		traffic_add(end, batch_of(256));
+	else if (!strcmp(test, "await"))
+		traffic_await(end, batch_of(256));
 	else if (!strcmp(test, "put"))
 		traffic_put(end, batch_round_trips());
 	else if (!strcmp(test, "write") || !strcmp(test, "read"))
