@@ -26,3 +26,9 @@ check-direct: tests
 	$(Q)for wish in off private; do \
 		echo "SOFTVERBS_DIRECT=$$wish"; \
 		SOFTVERBS_DIRECT=$$wish $(test_env) test/run $(direct_suites) $(direct_rows) || exit; done
+
+# Two hosts, whole: each provider of libfabric that runs here, programs of other makers, 500 kills.
+fabric_suites := $(addprefix $(B)/test/,$(filter test_softverbs_fabric%,$(unit_all)) fuzz_fabric)
+.PHONY: check-fabric
+check-fabric: tests
+	$(Q)LONG_SECONDS=$(LONG_SECONDS) LIMIT=3600 $(test_env) JOBS=1 test/run $(fabric_suites) $(sort $(wildcard test/blackbox/fabric-*.sh))

@@ -11,7 +11,7 @@ conf_util := $(call objs,$(filter-out test/conform/conform_%.c,$(wildcard test/c
 
 tests: all $(bench) $(exact) $(examples) $(suites) $(addprefix $(B)/test/rdma/,$(conform)) $(B)/test/fake_provider.so \
        $(B)/test/verbs-fault.so $(B)/test/verbs-vendor.so $(B)/test/readme-ping $(B)/test/event-ops \
-       $(B)/test/early-send $(B)/test/mix $(B)/test/uc-lost $(B)/test/wire $(B)/test/old_provider.so $(one_programs) \
+       $(B)/test/early-send $(B)/test/mix $(B)/test/uc-lost $(B)/test/all-to-all $(B)/test/wire $(B)/test/old_provider.so $(one_programs) \
        $(addprefix $(B)/test/one/,host1 host2 plugin1.so plugin2.so)
 
 one_objs  = $(patsubst %.c,$(B)/one/%.o,$(1))
@@ -165,7 +165,8 @@ $(B)/test/event-ops: $(B)/obj/test/blackbox/event_ops.o $(B)/lib/libdat2.so.2
 $(B)/test/early-send: $(B)/obj/test/blackbox/early_send.o
 $(B)/test/mix: $(B)/obj/test/blackbox/mix.o
 $(B)/test/uc-lost: $(B)/obj/test/blackbox/uc_lost.o
-$(B)/test/early-send $(B)/test/mix $(B)/test/uc-lost: $(drop)
+$(B)/test/all-to-all: $(B)/obj/test/blackbox/all_to_all.o
+$(B)/test/early-send $(B)/test/mix $(B)/test/uc-lost $(B)/test/all-to-all: $(drop)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(call rpath,../lib/softverbs) -o $@ $(filter %.o,$^) $(drop)

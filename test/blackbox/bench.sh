@@ -9,8 +9,8 @@ command -v python3 >/dev/null || skip 'no python3'
 unset LD_LIBRARY_PATH
 export PYTHONDONTWRITEBYTECODE=1
 
-for wrong in '--rows nothing' '--rounds 0' --rxe; do
-	env -u RXE_ADDRESS bench/run $wrong "$BUILD" >"$tmp/wrong" 2>&1
+for wrong in '--rows nothing' '--rounds 0' --rxe --hosts; do
+	env -u RXE_ADDRESS -u HOST_NET bench/run $wrong "$BUILD" >"$tmp/wrong" 2>&1
 	[ $? -eq 2 ] && grep -q 'error: ' "$tmp/wrong" || fail "$wrong is no error"
 done
 timeout -k 5 "$longest" bench/run --short --rounds 1 --json "$tmp/json" --svg "$tmp/svg" "$BUILD" \
