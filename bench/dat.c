@@ -27,10 +27,6 @@ struct end {
 	int fd; /* of transfers */
 };
 
-struct found {
-	unsigned sends, recvs;
-};
-
 /* Each side publishes this in `shared`. */
 struct told {
 	DAT_CONN_QUAL port;

@@ -65,10 +65,6 @@ struct end {
 	int fd[2];
 };
 
-struct found {
-	unsigned sends, recvs;
-};
-
 static inline void end_use(struct end *end, unsigned i)
 {
 	(void)end;

@@ -29,6 +29,12 @@ struct options {
 };
 
 extern struct options options;
+
+/* Completions of traffic.h. */
+struct found {
+	unsigned sends, recvs;
+};
+
 /* 0 in the process that was started, which measures and prints; 1 in its child. */
 extern int side;
 extern pid_t other;  /* process id of the other side */

@@ -20,10 +20,6 @@ struct end {
 	unsigned sent;	 /* and not reported yet */
 };
 
-struct found {
-	unsigned sends, recvs;
-};
-
 static inline void end_use(struct end *end, unsigned i)
 {
 	(void)end;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * The measured traffic, the same over limit, verbs and DAT: each of limit.c, verbs.c and dat.c includes this after it
+ * The measured traffic, the same over limit, TCP, verbs and DAT: limit.c, stream.c, verbs.c and dat.c include this after each
  * has defined an end, so that its calls are inlined into the measured loop.
  *
  *   struct end                         one side, connected to the other; its buffers hold options.size bytes
- *   struct found { unsigned sends, recvs; }
  *   end_use(end, i)                    selects connection i of options.count
  *   end_recv(end, count)               posts that many receives of options.size bytes
  *   end_send(end, size, signaled)      posts a send
@@ -210,7 +209,7 @@ static void traffic_add(struct end *end, unsigned n)
 	traffic_target(end);
 }
 
-/* The target makes no call meanwhile. */
+/* The target sleeps, so that its engine alone can act for it. */
 static void traffic_await(struct end *end, unsigned n)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

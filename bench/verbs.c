@@ -9,10 +9,6 @@
 
 #define POLL 16
 
-struct found {
-	unsigned sends, recvs;
-};
-
 /* Each side publishes this in `shared`. */
 struct target {
 	uint64_t addr;

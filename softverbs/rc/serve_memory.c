@@ -22,7 +22,7 @@ static void use_count(struct sv_qp *qp, uint32_t key)
 
 	if (count >= REGION_USES || qp->serve.learn)
 		return;
-	/* two QPs may count the same; another thread may have learnt meanwhile */
+	/* another QP may count the same copy; the engine may have stored what it found */
 	if (!atomic_compare_exchange_strong_explicit(use, &count, count + 1, memory_order_relaxed,
 						     memory_order_relaxed) ||
 	    count + 1 < REGION_USES)

@@ -56,7 +56,9 @@ from programs import Failed, Programs
 from table import Sides
 build, scratch, net = sys.argv[1:]
 programs, there = Programs(build, scratch, (0, 1), short=True), Sides(None, net, '192.0.2.2')
-assert programs.figure('limit lat 8', there) > 0
+for command in ('limit lat 8', 'stream lat 8', 'stream wake 8', 'stream rate 8', 'stream bw 65536', '@far-link verbs lat 8',
+                '@far-link verbs await 8', '@far-link verbs await 8 -w write', '@here verbs lat 8'):
+    assert programs.figure(command, there) > 0, command
 try:        # the other namespace does not see the names of its sockets
     programs.figure('limit conn', there)
     raise AssertionError('both sides are in one namespace')

@@ -70,12 +70,13 @@ dapltest_sessions() {
 	rows=$((rows + 4))
 }
 
-# perftest's server listens twice, for the parameters and for the test, and its client may come in between.
+# perftest's server listens twice, for the parameters and for the test, and its client may come in between: it is rejected
+# and crashes. A library that libfabric loads writes a trace of that into the working folder.
 perf_once() {
-	start server "$sv" "$@"
+	start server env -C "$tmp" "$sv" "$@"
 	server_pid=$started port=18515
 	within 30 cm_listens || fail "$1 does not listen"
-	timeout -k 2 "$longest" $there "$sv" "$@" $one >"$tmp/client" 2>&1 && wait "$server_pid" && return
+	timeout -k 2 "$longest" env -C "$tmp" $there "$sv" "$@" $one >"$tmp/client" 2>&1 && wait "$server_pid" && return
 	kill_program "$server_pid"
 	wait "$server_pid"
 	return 1

@@ -90,7 +90,7 @@ static bool is_paused(void *arg)
 
 	(void)arg;
 	nanosleep(&moment, NULL);
-	/* the engine looks at the polls meanwhile, not at the descriptor */
+	/* in a pause the engine looks at the polls, not at the descriptor */
 	return atomic_load(&rig.ready) == ready_before && atomic_load(&rig.reads) == reads_before;
 }
 
