@@ -13,8 +13,8 @@
 #include "bench/exact_mark.h"
 #include "bench/exact_pair.h"
 
-#define WARM_UP 40
-#define WANTED	32 /* how often each call was counted and succeeded */
+#define WARM_UP 100 /* calls, until the locks of objects that one thread uses are biased to it */
+#define WANTED	32  /* how often each call was counted and succeeded */
 #define TRIES	2000
 #define SECONDS 1000000u /* of DAT_TIMEOUT */
 

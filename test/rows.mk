@@ -9,7 +9,7 @@ unit_dat  := $(filter test_conf% test_registry% test_ia_handle% test_strerror% t
 unit_soft := $(filter test_softverbs%,$(unit_all))
 unit_scm  := $(filter test_scm%,$(unit_all))
 unit_ucm  := $(filter test_ucm%,$(unit_all))
-unit_lock := test_lock_check
+unit_lock := test_lock_check test_lock_bias
 unit_dapl := $(filter-out $(unit_dat) $(unit_soft) $(unit_scm) $(unit_ucm) $(unit_lock),$(unit_all))
 conform   := $(patsubst test/conform/%.c,%,$(wildcard test/conform/conform_*.c))
 # Suites of DAT 2.0, compiled once more with the headers of DAT 1.2 and for libdat.so.1: test/one is used in the place

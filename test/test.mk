@@ -58,10 +58,11 @@ $(B)/test/test_softverbs_sysfs: $(filter %/attribute.o %/sysfs.o,$(drop_o))
 
 # The checks of locks, in every variant, though only some have them in the libraries.
 $(call objs,util/lock_check.c test/unit/test_lock_check.c): private cppflags += -DLOCK_CHECK
-$(B)/test/$(unit_lock): $(B)/obj/test/unit/test_lock_check.o $(B)/obj/test/unit/unit.o $(B)/obj/util/lock_check.o
+$(addprefix $(B)/test/,$(unit_lock)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/obj/test/unit/unit.o \
+		$(B)/obj/util/lock_check.o $(B)/obj/util/lock_bias.o
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ -lcunit
 
 # The connection managers alone, over the software device's verbs.
 scm_suite_o = $(B)/obj/test/unit/unit.o $(scm_cm_o) $(util_o) $(B)/lib/libsoftverbs-verbs.a

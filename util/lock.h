@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A lock for short sections of the data path: one locked instruction to acquire it, a plain store to release it. */
+/*
+ * A lock for short sections of the data path. If one thread acquires it many times in a row, the lock is biased to that thread
+ * (util/lock_bias.h), which then acquires it by a plain store, until another thread wants it. Otherwise it takes one locked
+ * instruction. The release is a plain store.
+ */
 #ifndef UTIL_LOCK_H
 #define UTIL_LOCK_H
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include "util/lock_bias.h"
 #include "util/lock_check.h"
 
 struct lock {
-	atomic_bool held;
+	/* Whether it is held: [LOCK_BY_ALL] by any thread, each other entry the one thread that it may be biased to. */
+	atomic_bool hold[1 + LOCK_BIASES];
+	/* The entry of `hold` of its holder; of a free lock that is biased, that of the thread. */
+	_Atomic unsigned char at;
 	_Atomic unsigned char rank;	/* the rank, in a checked build; 0 if it has none */
-	_Atomic unsigned short waiters; /* number of threads in lock_wait */
+	_Atomic unsigned short waiters; /* number of threads that wait for it */
+	struct lock_use use;
+	/* lock_thread_self of the thread that it is biased to; 0: none. See lock_revoke for another value. */
+	_Atomic(uintptr_t) bias;
 };
 
 static inline void cpu_relax(void)
@@ -48,37 +60,53 @@ static inline unsigned lock_rank(const struct lock *lock)
 static inline bool lock_take(struct lock *lock)
 {
 	/* acquire: what the last holder wrote is seen */
-	return !atomic_exchange_explicit(&lock->held, true, memory_order_acquire);
+	return !atomic_exchange_explicit(&lock->hold[LOCK_BY_ALL], true, memory_order_acquire);
 }
 
-static inline bool lock_try(struct lock *lock)
+/* Acquires a lock that is biased to this thread; false if it is not. */
+static inline bool lock_enter(struct lock *lock)
+{
+	/* acquire: if the lock is biased to this thread, it is this thread's entry; pairs with lock_count */
+	size_t at = atomic_load_explicit(&lock->at, memory_order_acquire);
+	uintptr_t self = lock_thread_self();
+
+	if (!LOCK_BIASED || atomic_load_explicit(&lock->bias, memory_order_relaxed) != self)
+		return false;
+	atomic_store_explicit(&lock->hold[at], true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst); /* pairs with the barrier in lock_revoke */
+	if (__builtin_expect(atomic_load_explicit(&lock->bias, memory_order_relaxed) == self, 1))
+		return true;
+	atomic_store_explicit(&lock->hold[at], false, memory_order_relaxed);
+	return false;
+}
+
+/* As lock_try, but only a lock that is biased to this thread. */
+static inline bool lock_try_biased(struct lock *lock)
+{
+	if (!lock_enter(lock))
+		return false;
+	if (LOCK_CHECKED) {
+		lock_check_try(lock);
+		lock_check_tried(lock, lock_rank(lock), true);
+	}
+	return true;
+}
+
+static inline bool lock_try_unbiased(struct lock *lock)
 {
 	bool taken;
 
 	if (LOCK_CHECKED)
 		lock_check_try(lock);
-	taken = lock_take(lock);
+	taken = lock_try_slow(lock);
 	if (LOCK_CHECKED)
 		lock_check_tried(lock, lock_rank(lock), taken);
 	return taken;
 }
 
-/* Not inlined, so that the fast path needs few registers. */
-static __attribute__((noinline, cold, unused)) void lock_wait(struct lock *lock)
+static inline bool lock_try(struct lock *lock)
 {
-	unsigned looks = 0;
-
-	/* relaxed: a hint for lock_admit */
-	atomic_fetch_add_explicit(&lock->waiters, 1, memory_order_relaxed);
-	do {
-		while (atomic_load_explicit(&lock->held, memory_order_relaxed)) {
-			if (++looks < LOCK_LOOKS)
-				cpu_relax();
-			else
-				sched_yield();
-		}
-	} while (!lock_take(lock));
-	atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
+	return lock_try_biased(lock) || lock_try_unbiased(lock);
 }
 
 /*
@@ -89,8 +117,8 @@ static inline void lock_acquire(struct lock *lock)
 {
 	if (LOCK_CHECKED)
 		lock_check_acquire(lock, lock_rank(lock));
-	if (__builtin_expect(!lock_take(lock), 0))
-		lock_wait(lock);
+	if (!lock_enter(lock))
+		lock_acquire_slow(lock);
 	if (LOCK_CHECKED)
 		lock_check_acquired(lock, lock_rank(lock));
 }
@@ -100,7 +128,8 @@ static inline void lock_release(struct lock *lock)
 	if (LOCK_CHECKED)
 		lock_check_release(lock);
 	/* release: pairs with the acquire of the next holder */
-	atomic_store_explicit(&lock->held, false, memory_order_release);
+	atomic_store_explicit(&lock->hold[atomic_load_explicit(&lock->at, memory_order_relaxed)],
+			      false, memory_order_release);
 	if (LOCK_CHECKED)
 		lock_check_released(lock);
 }
@@ -111,7 +140,7 @@ static __attribute__((noinline, cold, unused)) void lock_admit_slow(struct lock 
 {
 	for (unsigned looks = 0; looks < LOCK_ADMITS; looks++) {
 		if (!atomic_load_explicit(&lock->waiters, memory_order_relaxed) ||
-		    atomic_load_explicit(&lock->held, memory_order_relaxed))
+		    atomic_load_explicit(&lock->hold[LOCK_BY_ALL], memory_order_relaxed))
 			return;
 		if (looks < LOCK_LOOKS)
 			cpu_relax();

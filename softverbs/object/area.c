@@ -184,6 +184,7 @@ static int area_make(struct area *area, uint64_t size)
 	area->alive = alive_map();
 	if (!area->alive)
 		return errno;
+	lock_bias_open();
 	area->expedited = !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	return heaps_open(area, size);
 }

@@ -14,7 +14,7 @@ fail() {
 }
 g++ -std=c++11 -O1 -w -o "$tmp/order" test/models/order.cc >"$tmp/said" 2>&1 || fail 'the models do not compile'
 runs=
-for model in landing arming window; do
+for model in landing arming window bias; do
 	timeout 120 "$tmp/order" $model >"$tmp/said" 2>&1 || fail "$model does not hold"
 	runs="$runs $model $(sed -n 's/^iterations: //p' "$tmp/said")"
 	! timeout 120 "$tmp/order" $model weak >"$tmp/said" 2>&1 || fail "$model holds without its order, too"

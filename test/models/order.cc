@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Small models of the three places where the software device depends on memory order, under Relacy:
+ * Small models of the four places where the software device depends on memory order, under Relacy:
  * it runs each in every interleaving, and lets each load return any value that C11 allows. order
  * NAME [weak]: with `weak` one order is weakened, and the error must be found.
  * docs/architecture.md, "Order of memory", names the real code.
@@ -135,6 +135,75 @@ struct window : rl::test_suite<window, 2> {
 	}
 };
 
+/*
+ * The bias of a lock: its thread stores that it holds the lock, then tests that the lock is still its own; the revoker ends the
+ * bias, then tests whether the thread holds the lock. Where the revoker calls membarrier(2), the thread's fence is the
+ * compiler's alone. A try that finds the lock held leaves it without a bias; the next acquisition waits all the same.
+ */
+struct bias : rl::test_suite<bias, 2> {
+	rl::atomic<unsigned> biased, by_thread, by_all;
+	rl::var<unsigned> memory;
+
+	void before()
+	{
+		biased($) = 1;
+		by_thread($) = 0;
+		by_all($) = 0;
+		memory($) = 0;
+	}
+
+	bool enter()
+	{
+		by_thread.store(1, rl::memory_order_relaxed);
+		if (!weak)
+			rl::atomic_thread_fence(rl::memory_order_seq_cst);
+		if (biased.load(rl::memory_order_relaxed))
+			return true;
+		by_thread.store(0, rl::memory_order_relaxed);
+		return false;
+	}
+
+	bool take_and_revoke()
+	{
+		if (by_all.exchange(1, rl::memory_order_acquire))
+			return false;
+		if (biased.load(rl::memory_order_relaxed)) {
+			biased.store(0, rl::memory_order_relaxed);
+			rl::atomic_thread_fence(rl::memory_order_seq_cst);
+		}
+		return true;
+	}
+
+	bool is_left()
+	{
+		return !by_thread.load(rl::memory_order_acquire);
+	}
+
+	void acquire()
+	{
+		while (!take_and_revoke())
+			rl::yield(1, $);
+		while (!is_left())
+			rl::yield(1, $);
+	}
+
+	void thread(unsigned index)
+	{
+		bool own = !index && enter();
+
+		if (index && take_and_revoke()) {
+			if (!is_left()) { /* the try fails */
+				by_all.store(0, rl::memory_order_release);
+				acquire();
+			}
+		} else if (!own) {
+			acquire();
+		}
+		memory($) = index + 1;
+		(own ? by_thread : by_all).store(0, rl::memory_order_release);
+	}
+};
+
 template <typename model> static bool holds()
 {
 	rl::test_params params;
@@ -154,6 +223,8 @@ int main(int argc, char **argv)
 		return !holds<arming>();
 	if (!strcmp(name, "window"))
 		return !holds<window>();
-	fprintf(stderr, "usage: %s landing|arming|window [weak]\n", argv[0]);
+	if (!strcmp(name, "bias"))
+		return !holds<bias>();
+	fprintf(stderr, "usage: %s landing|arming|window|bias [weak]\n", argv[0]);
 	return 2;
 }

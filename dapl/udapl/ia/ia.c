@@ -150,6 +150,7 @@ DAT_RETURN dapl_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_H
 	if (!async_evd)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 
+	lock_bias_open();
 	status = ia_create(name, params, provider, &ia);
 	if (status != DAT_SUCCESS)
 		return status;

@@ -31,14 +31,13 @@ ALWAYS_INLINE uint8_t operation_of(unsigned op)
 				   : DAT_DTO_RDMA_READ;
 }
 
-/* `completion` is one of the two flags of the fast path. */
-ALWAYS_INLINE DAT_RETURN request_fast(struct dapl_ep *ep, unsigned op,
-				      const DAT_LMR_TRIPLET *segment, DAT_DTO_COOKIE cookie,
-				      const DAT_RMR_TRIPLET *remote,
-				      DAT_COMPLETION_FLAGS completion)
+/* `completion` is one of the two flags of the fast path; `flags` come from flags_fast. Releases the lock. */
+ALWAYS_INLINE DAT_RETURN request_unlocks(struct dapl_ep *ep, unsigned op,
+					 const DAT_LMR_TRIPLET *segment, DAT_DTO_COOKIE cookie,
+					 const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS completion, unsigned flags)
 {
 	uint32_t length = segment->segment_length, posted;
-	unsigned flags = flags_fast(ep, op, length);
 	struct dto_slot slot = { .cookie = cookie,
 				 .operation = operation_of(op),
 				 .flags = (uint8_t)completion,
@@ -47,8 +46,6 @@ ALWAYS_INLINE DAT_RETURN request_fast(struct dapl_ep *ep, unsigned op,
 	struct ib_send_work work;
 	DAT_RETURN status;
 
-	if (unlikely(!flags || !lock_try(&ep->end.post_lock)))
-		return request_slow(ep, op, segment, cookie, remote, completion);
 	posted = atomic_load_explicit(&ep->end.request.posted, memory_order_relaxed);
 	if (unlikely(credits_exhausted(&ep->end.request, posted))) {
 		lock_release(&ep->end.post_lock);
@@ -66,6 +63,32 @@ ALWAYS_INLINE DAT_RETURN request_fast(struct dapl_ep *ep, unsigned op,
 	status = request_post_locked(ep, posted, slot, &work, NULL);
 	lock_release(&ep->end.post_lock);
 	return status;
+}
+
+/* The fast path if the EP's lock is not biased to this thread. Not inlined, so that the other one needs few registers. */
+static __attribute__((noinline)) DAT_RETURN request_unbiased(struct dapl_ep *ep, unsigned op,
+							     const DAT_LMR_TRIPLET *segment,
+							     DAT_DTO_COOKIE cookie,
+							     const DAT_RMR_TRIPLET *remote,
+							     DAT_COMPLETION_FLAGS completion)
+{
+	unsigned flags = flags_fast(ep, op, segment->segment_length);
+
+	if (unlikely(!flags || !lock_try_unbiased(&ep->end.post_lock)))
+		return request_slow(ep, op, segment, cookie, remote, completion);
+	return request_unlocks(ep, op, segment, cookie, remote, completion, flags);
+}
+
+ALWAYS_INLINE DAT_RETURN request_fast(struct dapl_ep *ep, unsigned op,
+				      const DAT_LMR_TRIPLET *segment, DAT_DTO_COOKIE cookie,
+				      const DAT_RMR_TRIPLET *remote,
+				      DAT_COMPLETION_FLAGS completion)
+{
+	unsigned flags = flags_fast(ep, op, segment->segment_length);
+
+	if (!flags || unlikely(!lock_try_biased(&ep->end.post_lock)))
+		return request_unbiased(ep, op, segment, cookie, remote, completion);
+	return request_unlocks(ep, op, segment, cookie, remote, completion, flags);
 }
 
 /* A suppressed send; not inlined, to keep its branches out of the common case. */
@@ -119,17 +142,15 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LM
 
 /* ---- receives ---- */
 
-ALWAYS_INLINE DAT_RETURN recv_fast(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment,
-				   DAT_DTO_COOKIE cookie)
+/* Posts `length` bytes, and releases the lock. */
+ALWAYS_INLINE DAT_RETURN recv_unlocks(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segment,
+				      uint32_t length, DAT_DTO_COOKIE cookie)
 {
-	uint32_t length = segment->segment_length, posted;
+	uint32_t posted = atomic_load_explicit(&ep->end.recv.posted, memory_order_relaxed);
 	struct dto_slot slot = { .cookie = cookie, .operation = DAT_DTO_RECEIVE };
 	struct ib_recv_work work;
 	DAT_RETURN status;
 
-	if (unlikely(!length || !lock_try(&ep->end.recv_lock)))
-		return ep_post_recv_slow(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
-	posted = atomic_load_explicit(&ep->end.recv.posted, memory_order_relaxed);
 	if (unlikely(credits_exhausted(&ep->end.recv, posted))) {
 		lock_release(&ep->end.recv_lock);
 		return ep_post_recv_slow(ep, 1, segment, cookie, DAT_COMPLETION_DEFAULT_FLAG);
@@ -141,10 +162,30 @@ ALWAYS_INLINE DAT_RETURN recv_fast(struct dapl_ep *ep, const DAT_LMR_TRIPLET *se
 	return status;
 }
 
+/* As request_unbiased, for any post that is not on the fast path. */
+static __attribute__((noinline)) DAT_RETURN recv_unbiased(DAT_EP_HANDLE handle, DAT_COUNT count,
+							  DAT_LMR_TRIPLET *segments,
+							  DAT_DTO_COOKIE cookie,
+							  DAT_COMPLETION_FLAGS flags)
+{
+	struct dapl_ep *ep = handle;
+
+	if (likely(obj_is(handle, OBJ_EP) && post_is_fast(count, segments, flags) &&
+		   segments->segment_length && lock_try_unbiased(&ep->end.recv_lock)))
+		return recv_unlocks(ep, segments, segments->segment_length, cookie);
+	return ep_post_recv_slow(handle, count, segments, cookie, flags);
+}
+
 DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LMR_TRIPLET *segments,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	if (likely(obj_is(handle, OBJ_EP) && post_is_fast(count, segments, flags)))
-		return recv_fast(handle, segments, cookie);
-	return ep_post_recv_slow(handle, count, segments, cookie, flags);
+	struct dapl_ep *ep = handle;
+	uint32_t length;
+
+	if (unlikely(!obj_is(handle, OBJ_EP) || !post_is_fast(count, segments, flags)))
+		return recv_unbiased(handle, count, segments, cookie, flags);
+	length = segments->segment_length;
+	if (unlikely(!length || !lock_try_biased(&ep->end.recv_lock)))
+		return recv_unbiased(handle, count, segments, cookie, flags);
+	return recv_unlocks(ep, segments, length, cookie);
 }
