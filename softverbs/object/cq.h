@@ -51,6 +51,7 @@ struct sv_cq {
 	_Alignas(SV_LINE) struct lock lock;
 	uint32_t slow; /* enum cq_slow */
 	uint32_t left;
+	uint32_t polls;		   /* since the last arming */
 	uint32_t count, turn;	   /* entries of `hot`; the one that the next poll begins with */
 	_Atomic(uint32_t) waiting; /* member QPs with sends that wait */
 	/* Member QPs with bounce memory: their initiators ask this process to copy. */
@@ -124,6 +125,16 @@ void sv_cq_notify_flush(struct sv_cq *cq, uint32_t qp_index, uint32_t count);
  */
 void sv_cq_fire_armed(struct cq_by_peers *by_peers, struct sv_peer *owner, uint32_t index,
 		      bool solicited);
+
+/*
+ * After a completion was published: whether the owner of the CQ polls, and need not be woken. `expedited`: membarrier acts on
+ * both processes.
+ */
+static inline bool cq_is_polled(const struct cq_by_peers *by_peers, bool expedited)
+{
+	atomic_signal_fence(memory_order_seq_cst); /* pairs with sv_area_barrier in sv_cq_arm */
+	return likely(expedited) && atomic_load_explicit(&by_peers->polled, memory_order_relaxed);
+}
 
 static inline void cq_fire(struct cq_by_peers *by_peers, struct sv_peer *owner, uint32_t index,
 			   bool solicited)

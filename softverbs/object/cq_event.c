@@ -108,12 +108,17 @@ int sv_cq_arm(struct ibv_cq *ibv, int solicited_only)
 {
 	struct sv_cq *cq = cq_of(ibv);
 	uint32_t want = solicited_only ? ARM_SOLICITED : ARM_ANY, arm;
+	bool polled;
 
 	if (unlikely(!*cq->alive))
 		return ENODEV;
 	if (!ibv->channel)
 		return 0;
 	lock_acquire(&cq->lock);
+	cq->polls = 0;
+	polled = atomic_load_explicit(&cq->by_peers->polled, memory_order_relaxed);
+	if (polled)
+		atomic_store_explicit(&cq->by_peers->polled, 0, memory_order_relaxed);
 	arm = atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed);
 	while (arm & ARM_TYPE && (arm & ARM_TYPE) < want)
 		if (atomic_compare_exchange_weak_explicit(&cq->by_peers->arm, &arm,
@@ -131,10 +136,13 @@ int sv_cq_arm(struct ibv_cq *ibv, int solicited_only)
 	}
 	lock_release(&cq->lock);
 	/*
-	 * A completing thread publishes, then loads `arm`. The caller stored `arm`, and polls
+	 * A completing thread publishes, then loads `polled` and `arm`. The caller stored both, and polls
 	 * next.
 	 */
-	fence_full();
+	if (unlikely(polled))
+		sv_area_barrier();
+	else
+		fence_full();
 	if (unlikely(atomic_load_explicit(&cq->far, memory_order_relaxed)))
 		sv_transport()->awaited();
 	return 0;

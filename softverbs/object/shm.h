@@ -191,7 +191,12 @@ struct cq_by_peers {
 	_Atomic(uint32_t) due;	/* the owner's engine has to write channel tokens */
 	_Atomic(uint32_t) overflow;
 	_Atomic(uint32_t) arrived; /* receive completions, counted while CQ_TIGHT */
-	uint32_t unused[11];
+	/*
+	 * 1: the owner has long polled the CQ and not armed it. Before it relies on `arm` it clears this and calls
+	 * sv_area_barrier, so senders that registered for membarrier need not look at `arm`.
+	 */
+	_Atomic(uint32_t) polled;
+	uint32_t unused[10];
 };
 
 enum cq_armed {

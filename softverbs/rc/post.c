@@ -129,13 +129,16 @@ static inline void post_tell_locked(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct sv_cq *cq = qp->send_cq;
-	bool watched = sq->fresh && cq->ibv.channel;
+	struct sv_remote_rq *remote = &qp->remote_rq;
+	bool watched = sq->fresh && cq->ibv.channel && !cq_is_polled(cq->by_peers, true),
+	     theirs =
+		     sq->notified && remote->notify && !cq_is_polled(remote->cq, remote->expedited);
 
 	/* Completions are published before; whether a waiter has armed the CQ is loaded after. */
-	if (watched || (sq->notified && qp->remote_rq.notify))
+	if (watched || theirs)
 		fence_full();
 	if (sq->notified)
-		remote_rq_notify(&qp->remote_rq, sq->notified, sq->notified_solicited);
+		remote_rq_notify(remote, theirs, sq->notified, sq->notified_solicited);
 	if (sq->fresh)
 		cq_notify_sends(cq, qp->index, sq->fresh);
 	if (watched)

@@ -237,10 +237,11 @@ static bool tx_count(struct sv_remote_rq *remote, uint32_t messages)
 	return held > (int64_t)atomic_load_explicit(&by_owner->cqe, memory_order_relaxed);
 }
 
-void sv_remote_rq_notify_slow(struct sv_remote_rq *remote, uint32_t messages, uint32_t mode)
+void sv_remote_rq_notify_slow(struct sv_remote_rq *remote, bool fenced, uint32_t messages,
+			      uint32_t mode)
 {
 	if (mode & CQ_MANY) {
-		if (!remote->notify)
+		if (!fenced)
 			fence_full(); /* a poll clears the mark, then loads the message */
 		sv_remote_rq_mark(remote->peer, remote->cq_index, remote->qp_index);
 	}

@@ -69,20 +69,22 @@ void sv_remote_rq_report(struct sv_remote_rq *remote, enum qp_fault fault);
  * test its condition once more.
  */
 bool sv_remote_rq_ask(struct sv_qp *qp, enum sq_wait why);
-/* Notifies a CQ whose mode is CQ_TIGHT or CQ_MANY: counts, marks. */
-void sv_remote_rq_notify_slow(struct sv_remote_rq *remote, uint32_t messages, uint32_t mode);
+/* Notifies a CQ whose mode is CQ_TIGHT or CQ_MANY: counts, marks. `fenced`: after fence_full. */
+void sv_remote_rq_notify_slow(struct sv_remote_rq *remote, bool fenced, uint32_t messages,
+			      uint32_t mode);
 
 /*
- * Notifies the peer's CQ after messages were placed, and after fence_full if remote->notify is
- * set: counts and marks them, sends the event.
+ * Notifies the peer's CQ after messages were placed: counts and marks them, and sends the event if it `may_wait`, which
+ * requires fence_full.
  */
-static inline void remote_rq_notify(struct sv_remote_rq *remote, uint32_t messages, bool solicited)
+static inline void remote_rq_notify(struct sv_remote_rq *remote, bool may_wait, uint32_t messages,
+				    bool solicited)
 {
 	uint32_t mode = atomic_load_explicit(&remote->cq->mode, memory_order_relaxed);
 
 	if (unlikely(mode))
-		sv_remote_rq_notify_slow(remote, messages, mode);
-	if (remote->notify)
+		sv_remote_rq_notify_slow(remote, may_wait, messages, mode);
+	if (may_wait)
 		cq_fire(remote->cq, remote->peer, remote->cq_index, solicited);
 }
 

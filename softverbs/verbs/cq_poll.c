@@ -8,6 +8,9 @@
 #include "softverbs/verbs/swap.h"
 #include "util/cancel.h"
 
+#define POLLED \
+	65536u /* polls without an arming, after which the next one may take some microseconds */
+
 static int sends_poll_locked(struct sv_qp *qp, uint32_t ready, int count, struct ibv_wc *wc)
 {
 	uint32_t polled = atomic_load_explicit(&qp->sq_polled, memory_order_relaxed);
@@ -288,6 +291,12 @@ static __attribute__((noinline)) int poll_slow_locked(struct sv_cq *cq, int coun
 	return n < 0 && kept ? kept : n + kept;
 }
 
+static __attribute__((noinline, cold)) void polled_locked(struct sv_cq *cq)
+{
+	if (cq->ibv.channel && sv_area_own()->expedited)
+		atomic_store_explicit(&cq->by_peers->polled, 1, memory_order_relaxed);
+}
+
 int sv_cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 {
 	struct sv_cq *cq = cq_of(ibv);
@@ -296,6 +305,8 @@ int sv_cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 	if (unlikely(!*cq->alive))
 		return -ENODEV;
 	lock_acquire(&cq->lock);
+	if (unlikely(++cq->polls == POLLED))
+		polled_locked(cq);
 	if (likely(!cq->slow))
 		n = merge_locked(cq, count, wc);
 	else
