@@ -18,7 +18,8 @@ enum { MET, MISSED, NOT_MEASURED }; /* how the program ends */
 
 /*
  * Instructions of ours over those of the reference, at most. The posts of the reference take no lock. Ours take one that is
- * biased to the thread (util/lock_bias.h): nine instructions, in place of a locked one that takes as long as twenty.
+ * biased to the thread (util/lock_bias.h): some nine instructions, and six in a wait, in place of a locked one that takes as
+ * long as twenty.
  */
 static const struct {
 	const char *goal, *call;
@@ -31,8 +32,8 @@ static const struct {
 	[EXACT_DEQUEUE_SENT] = { "G13", "dat_evd_dequeue, hit: send", { 0, 0.45, 0.45 } },
 	[EXACT_DEQUEUE_RECEIVED] = { "G13", "dat_evd_dequeue, hit: recv", { 0, 0.45, 0.45 } },
 	[EXACT_DEQUEUE_EMPTY] = { "G13", "dat_evd_dequeue, empty", { 0, 0.50, 0.50 } },
-	[EXACT_WAIT_SENT] = { "G13", "dat_evd_wait, hit: send", { 0, 0.33, 0.33 } },
-	[EXACT_WAIT_RECEIVED] = { "G13", "dat_evd_wait, hit: recv", { 0, 0.33, 0.33 } },
+	[EXACT_WAIT_SENT] = { "G13", "dat_evd_wait, hit: send", { 0, 0.33, 0.35 } },
+	[EXACT_WAIT_RECEIVED] = { "G13", "dat_evd_wait, hit: recv", { 0, 0.33, 0.35 } },
 	[EXACT_QUEUED_SENT] = { "EV", "dat_evd_dequeue of 32: send", { 0 } },
 	[EXACT_QUEUED_RECEIVED] = { "EV", "dat_evd_dequeue of 32: recv", { 0 } },
 	[EXACT_BATCH_SENT] = { "EV", "DAT_EVD_DEQUEUE_N of 32: send", { 0 } },
