@@ -35,6 +35,8 @@ void sv_cm_keep_devices_open(void);
 #define CM_LINGER_TIME	(100 * NSEC_PER_MSEC) /* time from disconnect to TIMEWAIT_EXIT */
 #define CM_REPORT_TIME \
 	(20 * NSEC_PER_MSEC) /* limit of the time from a peer's disconnect to its event */
+#define CM_ANSWER_TIME \
+	(100 * NSEC_PER_MSEC) /* the same, if requests were sent to another host and not answered */
 
 /* IBTA, reasons of a REJ */
 enum cm_reason {

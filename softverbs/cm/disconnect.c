@@ -24,7 +24,8 @@ static void disconnected_report_locked(struct cm_id *id)
 {
 	uint64_t now = clock_now();
 
-	if (now < id->deadline && sv_arrivals_wait(id->local.qpn))
+	if (now < id->deadline &&
+	    (sv_arrivals_wait(id->local.qpn) || sv_answers_wait(id->local.qpn)))
 		sv_engine_timer_arm(&id->timer, now + REPORT_PAUSE, report_again);
 	else
 		disconnected_post_locked(id);
@@ -43,13 +44,16 @@ static void report_again(struct sv_timer *timer)
 /*
  * The event waits a little for the program to poll the messages that came before it. A disconnect request over a wire is
  * milliseconds behind the last message, so programs destroy the QP when they see the event, and count on having all
- * messages by then.
+ * messages by then. The same holds for answers from another host: its program sees what was written, disconnects, and its
+ * request may overtake the answer, without which the write would fail here.
  */
 static void disconnected_by_peer_locked(struct cm_id *id, enum cm_state state)
 {
 	id->state = state;
 	id->unreported = true;
-	id->deadline = clock_now() + CM_REPORT_TIME;
+	id->deadline = clock_now() + (state == CM_DISCONNECTED && sv_answers_wait(id->local.qpn)
+					      ? CM_ANSWER_TIME
+					      : CM_REPORT_TIME);
 	disconnected_report_locked(id);
 }
 

@@ -6,6 +6,7 @@
 #include "softverbs/rc/arrival.h"
 #include "softverbs/rc/land.h"
 #include "softverbs/rc/memory.h"
+#include "softverbs/object/path.h"
 #include "softverbs/object/srq.h"
 
 /* Copies by the kernel: a consumer may have unmapped the memory before it deregisters it. */
@@ -119,6 +120,20 @@ bool sv_arrivals_wait(uint32_t qpn)
 	if (!qp)
 		return false;
 	wait = qp->ibv.qp_num == qpn && arrivals_wait(qp);
+	sv_qp_unpin(qp);
+	return wait;
+}
+
+bool sv_answers_wait(uint32_t qpn)
+{
+	struct sv_qp *qp = sv_qp_pin(qp_index_of(qpn));
+	bool wait;
+
+	if (!qp)
+		return false;
+	lock_acquire(&qp->sq.lock);
+	wait = qp->ibv.qp_num == qpn && path_is_begun_locked(qp);
+	lock_release(&qp->sq.lock);
 	sv_qp_unpin(qp);
 	return wait;
 }

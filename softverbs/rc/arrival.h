@@ -18,6 +18,9 @@ uint32_t sv_arrivals_end_locked(const struct sv_qp *qp);
 /* Whether a message of this QP has arrived that no poll has returned. False if there is no such QP. */
 SV_SHARED bool sv_arrivals_wait(uint32_t qpn);
 
+/* Whether this QP has sent requests to another host that are not answered. False if there is no such QP. */
+SV_SHARED bool sv_answers_wait(uint32_t qpn);
+
 /*
  * Copies the payload of arrived messages into the receives of this PD; polls return the
  * completions later. The caller has called sv_region_retire, so that later messages fail, and
