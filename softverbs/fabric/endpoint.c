@@ -94,10 +94,12 @@ static bool frame_send_locked(struct fabric_peer *peer, struct fabric_out *out)
 
 	out->to = peer;
 	wire_put(out->bytes, peer->token, WIRE_TOKEN);
+	sv_fabric_order_write(&peer->order, out->bytes + WIRE_TOKEN);
 	sv_peer_hold(&peer->peer);
 	endpoint.flying++;
 	error = endpoint.calls->send(endpoint.open, peer->remote, &out->op, out->bytes,
 				     WIRE_TOKEN + out->size);
+	peer->order.sent += error != EAGAIN;
 	if (error == EINPROGRESS)
 		return true;
 	endpoint.flying--;
@@ -206,7 +208,7 @@ static void message_arrived(const uint8_t *bytes, size_t size)
 	sv_fabric_unlock();
 	if (!peer)
 		return;
-	if (!sv_fabric_message_read(peer, at, size - WIRE_TOKEN)) {
+	if (!sv_fabric_order_read(peer, at, size - WIRE_TOKEN)) {
 		sv_fabric_lock();
 		link_break_locked(peer, "a message is malformed", EPROTO);
 		sv_fabric_unlock();
@@ -383,6 +385,7 @@ void sv_fabric_endpoint_peer_leave_locked(struct fabric_peer *peer)
 
 void sv_fabric_endpoint_peer_free(struct fabric_peer *peer)
 {
+	sv_fabric_order_close(&peer->order);
 	sv_fabric_lock();
 	if (endpoint.open && peer->generation == endpoint.generation)
 		endpoint.calls->peer_remove(endpoint.open, peer->remote);

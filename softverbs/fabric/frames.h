@@ -13,7 +13,7 @@ struct fabric_peer;
 /* Engine: handles the first frame of these bytes. Its size, 0 if it is not complete, -1 if it is malformed. */
 ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, size_t size);
 
-/* A frame that came by the endpoint: a request or an answer. One thread at a time. False if it is malformed. */
+/* A frame that came by the endpoint, in its turn (order.h): a request or an answer. One thread at a time. False if it is malformed. */
 bool sv_fabric_message_read(struct fabric_peer *from, const uint8_t *bytes, size_t size);
 
 #endif

@@ -63,6 +63,7 @@ static struct fabric_peer *peer_new(uint16_t slot, const uint64_t nonce[2])
 	atomic_init(&peer->peer.memory, -1);
 	peer->peer.far = peer;
 	STAILQ_INIT(&peer->waiting);
+	sv_fabric_order_open(&peer->order);
 	atomic_init(&peer->peer.refs, 1);
 	return peer;
 }
@@ -251,10 +252,13 @@ static bool open_read(struct fabric_peer *from, const struct wire_frame *frame,
 
 bool sv_fabric_message_read(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 {
+	uint8_t header[WIRE_HEADER] = { 0 };
 	struct wire_frame frame;
 
-	if (size < WIRE_HEADER || !sv_wire_header_read(bytes, &frame) ||
-	    size != WIRE_HEADER + frame.size)
+	if (size < WIRE_HEADER)
+		return false;
+	memcpy(header, bytes, WIRE_HEADER - 2); /* without the number, see order.h */
+	if (!sv_wire_header_read(header, &frame) || size != WIRE_HEADER + frame.size)
 		return false;
 	if (frame.type == WIRE_OPEN)
 		return open_read(from, &frame, sv_fabric_endpoint_peer_opened_locked);

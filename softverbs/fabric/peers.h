@@ -5,6 +5,7 @@
 
 #include <sys/queue.h>
 #include "softverbs/fabric/link.h"
+#include "softverbs/fabric/order.h"
 
 #define FABRIC_ADDRESSES 4u
 
@@ -23,6 +24,7 @@ struct fabric_peer {
 	bool stuck;			   /* listed in endpoint.c */
 	STAILQ_HEAD(, fabric_out) waiting; /* for the endpoint */
 	struct fabric_backlog backlog;	   /* of the endpoint */
+	struct fabric_order order;	   /* of its messages */
 	LIST_ENTRY(fabric_peer) stuck_entry;
 	struct sv_ip address[FABRIC_ADDRESSES]; /* by which it was reached */
 	unsigned address_count;

@@ -28,7 +28,7 @@
 #include "softverbs/fabric/plugin.h"
 #include "softverbs/link/ip.h"
 
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 
 #define WIRE_NONCE   16u
 #define WIRE_PROOF   32u
@@ -47,7 +47,8 @@ bool sv_wire_prelude_read(const uint8_t bytes[static WIRE_PRELUDE], uint32_t *ve
 
 /* ---- frames ---- */
 
-#define WIRE_HEADER    8u /* length of the payload:32 | enum wire_type:16 | zeros:16 */
+#define WIRE_HEADER \
+	8u /* length of the payload:32 | enum wire_type:16 | zeros:16, or between endpoints number:16 */
 #define WIRE_FRAME_MAX (66u << 10)
 
 enum wire_type {

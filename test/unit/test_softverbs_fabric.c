@@ -344,12 +344,19 @@ static struct {
 	size_t arrived_size;
 	bool under_way;
 	uint64_t dropped; /* before */
+	unsigned answers;
+	uint32_t answered[4]; /* the numbers of the requests */
 } mine;
 
 #define MY_TOKEN 0x1122334455667788u
 
 static void mine_arrived(const uint8_t *bytes, size_t size)
 {
+	struct far_done done;
+
+	if (size == WIRE_TOKEN + WIRE_HEADER + FAR_DONE_SIZE &&
+	    sv_far_done_read(bytes + WIRE_TOKEN + WIRE_HEADER, FAR_DONE_SIZE, &done))
+		mine.answered[mine.answers++ % 4] = done.number;
 	mine.arrived_size = size;
 	memcpy(mine.arrived, bytes, size < sizeof(mine.arrived) ? size : sizeof(mine.arrived));
 }
@@ -384,13 +391,16 @@ static bool mine_is_done(void *unused)
 	return !mine.under_way;
 }
 
-static void mine_send(uint64_t token, enum wire_type type, const void *payload, size_t size)
+/* A message of that number; one without the right token is read by nothing. */
+static void mine_send(uint64_t token, unsigned number, enum wire_type type, const void *payload,
+		      size_t size)
 {
 	struct wire_frame frame = { .size = (uint32_t)size, .type = (uint16_t)type };
 	size_t whole = WIRE_TOKEN + WIRE_HEADER + size;
 
 	wire_put(mine.sent, token, WIRE_TOKEN);
 	sv_wire_header_write(mine.sent + WIRE_TOKEN, &frame);
+	wire_put(mine.sent + WIRE_TOKEN + WIRE_HEADER - 2, number, 2);
 	memcpy(mine.sent + WIRE_TOKEN + WIRE_HEADER, payload, size);
 	CU_ASSERT_TRUE_FATAL(unit_wait_for(mine_send_again, &whole, UNIT_PATIENCE));
 	CU_ASSERT_TRUE_FATAL(unit_wait_for(mine_is_done, NULL, UNIT_PATIENCE));
@@ -424,7 +434,7 @@ static int mine_link(uint16_t port, struct wire_answer *answer)
 	CU_ASSERT_EQUAL_FATAL(calls()->open("tcp", "127.0.0.1", 1u << 17, &events, &mine.endpoint,
 					    &mine.name),
 			      0);
-	mine.arrived_size = 0;
+	mine.arrived_size = mine.answers = 0;
 	mine.dropped = sv_fabric_endpoint_dropped();
 	target.end = (struct wire_end){ .name = mine.name, .token = MY_TOKEN };
 	fd = rig_dial(port); /* from here on there are two seconds */
@@ -436,6 +446,41 @@ static int mine_link(uint16_t port, struct wire_answer *answer)
 			      0);
 	rig_frame(fd, WIRE_OPEN, "", 0);
 	return fd;
+}
+
+static bool three_answers(void *unused)
+{
+	(void)unused;
+	calls()->read(mine.endpoint);
+	return mine.answers == 3;
+}
+
+/* The provider completes the third message first, then the second one. */
+static void order(void)
+{
+	struct far_request request = { .source = 9u << 12 | 1, .opcode = IBV_WR_SEND };
+	uint8_t bytes[FAR_REQUEST_SIZE];
+	struct wire_answer answer;
+	uint16_t port = rig_on_as("tcp");
+	int fd = mine_link(port, &answer);
+
+	request.dest = (uint32_t)sv_runtime_peer_id() << 12 | 7;
+	mine_send(answer.end.token, 0, WIRE_OPEN, "", 0);
+	for (request.number = 3; request.number; request.number--) {
+		CU_ASSERT_EQUAL(mine.answers, 0);
+		sv_far_request_write(bytes, &request);
+		mine_send(answer.end.token, request.number, WIRE_REQUEST, bytes, sizeof(bytes));
+	}
+	CU_ASSERT_TRUE(unit_wait_for(three_answers, NULL, UNIT_PATIENCE));
+	for (uint32_t i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(mine.answered[i], i + 1);
+
+	/* a number whose turn is over: the link ends */
+	mine_send(answer.end.token, 3, WIRE_REQUEST, bytes, sizeof(bytes));
+	CU_ASSERT_TRUE(rig_is_closed(fd));
+	close(fd);
+	sv_runtime_release();
+	calls()->close(mine.endpoint);
 }
 
 /* Requests for a QP that is not there: without the token there is no answer, with it there is one. */
@@ -452,10 +497,10 @@ static void messages(void)
 
 	request.dest = (uint32_t)sv_runtime_peer_id() << 12 | 7;
 	sv_far_request_write(bytes, &request);
-	mine_send(answer.end.token + 1, WIRE_REQUEST, bytes, sizeof(bytes));
+	mine_send(answer.end.token + 1, 0, WIRE_REQUEST, bytes, sizeof(bytes));
 	CU_ASSERT_TRUE(unit_wait_for(one_is_dropped, NULL, UNIT_PATIENCE));
-	mine_send(answer.end.token, WIRE_OPEN, "", 0);
-	mine_send(answer.end.token, WIRE_REQUEST, bytes, sizeof(bytes));
+	mine_send(answer.end.token, 0, WIRE_OPEN, "", 0);
+	mine_send(answer.end.token, 1, WIRE_REQUEST, bytes, sizeof(bytes));
 	CU_ASSERT_TRUE_FATAL(unit_wait_for(mine_has_got, NULL, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(mine.arrived_size, WIRE_TOKEN + WIRE_HEADER + FAR_DONE_SIZE);
 	CU_ASSERT_EQUAL(wire_get(&at, WIRE_TOKEN), MY_TOKEN);
@@ -466,7 +511,7 @@ static void messages(void)
 	CU_ASSERT_TRUE(one_is_dropped(NULL));
 
 	/* a message of rdma_cm has no business there: the link ends */
-	mine_send(answer.end.token, WIRE_CM, bytes, sizeof(bytes));
+	mine_send(answer.end.token, 2, WIRE_CM, bytes, sizeof(bytes));
 	CU_ASSERT_TRUE(rig_is_closed(fd));
 	close(fd);
 	sv_runtime_release();
@@ -481,7 +526,7 @@ static void forked(void)
 	int fd = mine_link(port, &answer), status = -1;
 	pid_t child;
 
-	mine_send(answer.end.token, WIRE_OPEN, "", 0);
+	mine_send(answer.end.token, 0, WIRE_OPEN, "", 0);
 	child = fork();
 	if (!child) {
 		bool right = !sv_fabric_endpoint_is_open() && !sv_far_progress(false);
@@ -495,7 +540,7 @@ static void forked(void)
 	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
 	CU_ASSERT_EQUAL(status, 0);
 	CU_ASSERT_TRUE(sv_fabric_endpoint_is_open());
-	mine_send(answer.end.token + 1, WIRE_OPEN, "", 0);
+	mine_send(answer.end.token + 1, 0, WIRE_OPEN, "", 0);
 	CU_ASSERT_TRUE(unit_wait_for(one_is_dropped, NULL, UNIT_PATIENCE));
 	close(fd);
 	sv_runtime_release();
@@ -518,6 +563,7 @@ static const struct unit_test tests[] = {
 	{ "strangers are refused, each in its way", strangers },
 	{ "links that say nothing are limited, and end", half_open_links },
 	{ "messages are taken from those that were given a token", messages },
+	{ "messages are handled in the order in which they were sent", order },
 	{ "a forked process leaves the endpoint alone", forked },
 };
 
