@@ -80,6 +80,8 @@ struct pair_options {
 	bool min_rnr_timer_none; /* 0 is the longest, 655 ms */
 	bool no_rd_atomic;	 /* of side a as initiator */
 	bool no_dest_rd_atomic;	 /* of side b as responder */
+	bool elsewhere;		 /* the peer's GID is `gid`; otherwise it is that of this process */
+	union ibv_gid gid;
 };
 
 /* Opens both sides, or returns false after a failed assertion. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* A peer in a separate process. It receives commands over a socket pair, and answers each of them. */
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,7 @@ struct answer {
 	int64_t result;
 	uint32_t qpn, rkey, length;
 	uint64_t buffer;
+	union ibv_gid gid;
 };
 
 /*
@@ -83,7 +86,15 @@ static int64_t serve_open(const struct command *c, struct answer *a)
 	a->qpn = own.qp->qp_num;
 	a->rkey = own.mr->rkey;
 	a->buffer = (uintptr_t)own.buffer;
+	a->gid = device_gid;
 	return true;
+}
+
+static int64_t serve_connect(const struct command *c)
+{
+	own_options.elsewhere = true;
+	own_options.gid = c->options.gid;
+	return side_connect(&own, (uint32_t)c->value, &own_options);
 }
 
 static int64_t serve_add(const struct command *c)
@@ -177,7 +188,7 @@ static int64_t serve(const struct command *c, struct answer *a)
 
 	switch (c->op) {
 	case OP_OPEN: return serve_open(c, a);
-	case OP_CONNECT: return side_connect(&own, (uint32_t)c->value, &own_options);
+	case OP_CONNECT: return serve_connect(c);
 	case OP_RECV: return post_recv(&own, c->wr_id, c->offset, c->length);
 	case OP_SRQ: return post_srq(&own, c->wr_id, c->offset, c->length);
 	case OP_SEND: return post_send(&own, c->wr_id, c->offset, c->length, IBV_SEND_SIGNALED);
@@ -258,6 +269,22 @@ static int64_t ask(struct remote *peer, const struct command *command, struct an
 
 #define ASK(peer, ...) ask(peer, &(struct command){ __VA_ARGS__ }, NULL)
 
+/* In the child: enters the network namespace of the peers. */
+static bool net_enter(void)
+{
+	const char *name = getenv("CONFORM_PEER_NET");
+	int fd;
+	bool entered;
+
+	if (!name)
+		return true;
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	entered = fd >= 0 && !setns(fd, CLONE_NEWNET);
+	if (!entered)
+		perror(name);
+	return entered;
+}
+
 static bool start(struct remote *peer)
 {
 	int fds[2];
@@ -269,7 +296,8 @@ static bool start(struct remote *peer)
 	peer->pid = fork();
 	if (!peer->pid) {
 		snprintf(number, sizeof(number), "%d", dup(fds[1])); /* survives exec */
-		execl("/proc/self/exe", "peer", "--peer", number, (char *)NULL);
+		if (net_enter())
+			execl("/proc/self/exe", "peer", "--peer", number, (char *)NULL);
 		_exit(127);
 	}
 	close(fds[1]);
@@ -279,11 +307,13 @@ static bool start(struct remote *peer)
 bool remote_open(struct remote *peer, struct side *here, const struct pair_options *options)
 {
 	static const struct pair_options none;
+	struct pair_options there, back = { .gid = device_gid };
 	struct answer answer = { 0 };
 	bool good;
 
 	if (!options)
 		options = &none;
+	there = *options;
 	*peer = (struct remote){ .fd = -1 };
 	*here = (struct side){ 0 };
 	good = start(peer) && side_open(here, options, false) &&
@@ -295,8 +325,10 @@ bool remote_open(struct remote *peer, struct side *here, const struct pair_optio
 		.mr = &peer->mr,
 		.buffer = (char *)(uintptr_t)answer.buffer,
 	};
-	good = good && side_connect(here, answer.qpn, options) &&
-	       ASK(peer, .op = OP_CONNECT, .value = here->qp->qp_num) == true;
+	there.elsewhere = true;
+	there.gid = answer.gid;
+	good = good && side_connect(here, answer.qpn, &there) &&
+	       ASK(peer, .op = OP_CONNECT, .value = here->qp->qp_num, .options = back) == true;
 	CU_ASSERT_TRUE(good);
 	if (!good) {
 		remote_kill(peer);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* A peer in a separate process, which executes commands. */
+/*
+ * A peer in a separate process, which executes commands. CONFORM_PEER_NET: the file of the network namespace in which peers
+ * run, which is another host for the device.
+ */
 #ifndef CONFORM_REMOTE_H
 #define CONFORM_REMOTE_H
 
