@@ -3,7 +3,8 @@
 # 64 processes on 16 hosts, each connected with each other one, send to all at once. The hosts are network namespaces around
 # this one, which routes. Prints what a process needs, and what it would need among 10,000.
 . test/blackbox/lib-fabric.sh
-hosts=${SCALE_HOSTS:-16} each=4 rounds=5 host_pids=
+# Under a sanitizer 64 processes need so much of two processors that some are silent for longer than a QP's retries last.
+hosts=${SCALE_HOSTS:-$([ -n "${SAN:-}" ] && echo 4 || echo 16)} each=4 rounds=5 host_pids=
 count=$((hosts * each))
 
 # host N: its wire is 10.80.N.0/30; here is .1, there .2.
