@@ -293,7 +293,10 @@ static __attribute__((noinline)) int poll_slow_locked(struct sv_cq *cq, int coun
 
 static __attribute__((noinline, cold)) void polled_locked(struct sv_cq *cq)
 {
-	if (cq->ibv.channel && sv_area_own()->expedited)
+	/* If the CQ is still armed, a thread may block after these polls. */
+	if (atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed) & ARM_TYPE)
+		cq->polls = 0;
+	else if (cq->ibv.channel && sv_area_own()->expedited)
 		atomic_store_explicit(&cq->by_peers->polled, 1, memory_order_relaxed);
 }
 

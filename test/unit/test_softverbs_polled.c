@@ -105,7 +105,8 @@ static bool receive(struct node *node)
 static void no_wake_up_is_lost(void)
 {
 	struct process process;
-	unsigned woken = 0;
+	unsigned woken = 0, polled = 0;
+	bool is_armed;
 	struct node node;
 
 	go = mmap(NULL, sizeof(*go), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -116,19 +117,39 @@ static void no_wake_up_is_lost(void)
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		CU_ASSERT_EQUAL_FATAL(node_recv(&node, 0, round, 0, 8), 0);
 		poll_for_long(&node);
-		CU_ASSERT_FATAL(is_polled(&node));
+		is_armed = atomic_load(&shared_part(&node)->arm) & ARM_TYPE; /* found by a poll */
+		CU_ASSERT_FATAL(is_polled(&node) != is_armed);
+		polled += is_polled(&node);
 		atomic_store(go, round + 1);
 		pass_time(round * 40503, false);
 		woken += receive(&node);
 	}
-	CU_ASSERT(woken > 0);
+	CU_ASSERT(woken > 0 && polled > 0);
 	process_say(process.fd, 1);
 	CU_ASSERT_EQUAL(process_end(&process), 0);
 	munmap((void *)(uintptr_t)go, sizeof(*go));
 	CU_ASSERT_EQUAL(node_close(&node), 0);
 }
 
-/* The peer's messages are announced by the sender, without a word of the engine, while the CQ is not polled. */
+/* Armed first, then polled for long: the event still comes. */
+static void an_armed_cq_stays_armed(void)
+{
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct node node;
+
+	CU_ASSERT_FATAL(node_open(&node, &options));
+	CU_ASSERT_FATAL(node_qp_connect(node.qp[0], node.qp[0]->qp_num, &node.options));
+	CU_ASSERT_EQUAL_FATAL(ibv_req_notify_cq(node.cq, 0), 0);
+	poll_for_long(&node);
+	CU_ASSERT(!is_polled(&node));
+	CU_ASSERT_EQUAL_FATAL(node_recv(&node, 0, 1, 0, 8), 0);
+	CU_ASSERT_EQUAL_FATAL(node_send(&node, 0, 2, 64, 8, 0), 0);
+	poll_fd.fd = node.channel->fd;
+	CU_ASSERT_EQUAL_FATAL(poll(&poll_fd, 1, UNIT_PATIENCE), 1);
+	event_take(&node);
+	CU_ASSERT_EQUAL(node_close(&node), 0);
+}
+
 static void short_polls_change_nothing(void)
 {
 	struct node node;
@@ -158,6 +179,7 @@ static bool has_no_barrier(void)
 
 static const struct unit_test tests[] = {
 	{ "no wake-up is lost when a CQ that was polled is armed", no_wake_up_is_lost },
+	{ "a CQ that was armed first sends its event after long polls", an_armed_cq_stays_armed },
 	{ "a CQ that is armed between polls is not taken for a polled one",
 	  short_polls_change_nothing },
 };
