@@ -1,43 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The timeouts of an endpoint; the test controls the clock. */
-#include "test/unit/rig.h"
-
-static _Atomic long long ahead; /* in nanoseconds */
-
-int __real_clock_gettime(clockid_t id, struct timespec *now);
-int __wrap_clock_gettime(clockid_t id, struct timespec *now);
-
-int __wrap_clock_gettime(clockid_t id, struct timespec *now)
-{
-	int status = __real_clock_gettime(id, now);
-	long long ns = now->tv_nsec + ahead;
-
-	now->tv_sec += ns / 1000000000;
-	now->tv_nsec = ns % 1000000000;
-	return status;
-}
-
-/* Advances the clock and runs the event thread's timers. */
-static void pass(unsigned milliseconds)
-{
-	ahead += milliseconds * 1000000ll;
-	fake_run_timers();
-}
-
-static void expect_only(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
-{
-	DAT_EVENT event;
-
-	CU_ASSERT_EQUAL(rig_take(evd).event_number, number);
-	IS(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
-}
-
-static void expect_nothing(DAT_EVD_HANDLE evd)
-{
-	DAT_EVENT event;
-
-	IS(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
-}
+#include "test/unit/rig_clock.h"
 
 static void test_no_answer(void)
 {

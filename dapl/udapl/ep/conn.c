@@ -137,6 +137,7 @@ static void established_locked(struct dapl_ep *ep, const void *data, uint32_t si
 	ia_count(ep->obj.ia, active ? DCNT_IA_CM_REP_RX : DCNT_IA_CM_RTU_RX);
 	ia_count(ep->obj.ia, active ? DCNT_IA_CM_ACTIVE_EST : DCNT_IA_CM_PASSIVE_EST);
 	ep_watch_begin_locked(ep);
+	ep_disconnect_reset_locked(ep);
 	ep->was_up = true;
 	ep->notice_owed = ep->srq && ep->recv_evd;
 	ep->local_port = ib_cm.port_qual(ib_conn_local_port(ep->conn));
@@ -202,17 +203,16 @@ static struct ib_conn *ending_locked(struct dapl_ep *ep, enum ib_conn_event even
 					     : DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
 				     NULL, 0);
 	case DAT_EP_STATE_CONNECTED:
-		if (event == IB_CONN_DISCONNECTED)
-			ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
 		/* answers the peer's disconnect request */
 		ib_conn_disconnect(ep->conn, false);
-		return ep_end_locked(ep,
-				     event == IB_CONN_DISCONNECTED
-					     ? DAT_CONNECTION_EVENT_DISCONNECTED
-					     : DAT_CONNECTION_EVENT_BROKEN,
-				     NULL, 0);
+		if (event != IB_CONN_DISCONNECTED)
+			return ep_end_locked(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
+		ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
+		return ep_peer_left_locked(ep);
 	default:
 		ib_conn_disconnect(ep->conn, false);
+		if (event == IB_CONN_DISCONNECTED)
+			return ep_peer_left_locked(ep);
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	}
 }

@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* dat_ep_disconnect: the call starts it, and the event thread completes it in bounded time. */
+/*
+ * dat_ep_disconnect: the call starts it, and the event thread completes it in bounded time. The peer's disconnect, while
+ * requests are outstanding.
+ */
 #include "dapl/udapl/ep/request.h"
 #include "dapl/udapl/base/provider.h"
 #include "util/clock.h"
 
 #define PEER_WAIT     (250 * NSEC_PER_MSEC) /* for the peer's answer */
 #define GRACEFUL_WAIT (5 * NSEC_PER_SEC)    /* for requests to complete */
-#define GRACEFUL_LOOK (1 * NSEC_PER_MSEC)
+#define ANSWERS_WAIT  (20 * NSEC_PER_MSEC) /* for requests to complete after the peer's disconnect */
+#define LOOK_EVERY    (1 * NSEC_PER_MSEC)
 
-/* Flushes, and sends a disconnect request. The connection ends with the peer's answer or at the deadline. */
+void ep_disconnect_reset_locked(struct dapl_ep *ep)
+{
+	ep->peer_left = false;
+	ep->dreq_sent = false;
+	ep->marker_posted = false;
+}
+
+/*
+ * Flushes, and sends a disconnect request, unless that of the peer was answered. The connection ends with the peer's
+ * answer or at the deadline.
+ */
 void ep_cut_locked(struct dapl_ep *ep)
 {
 	ep->dreq_sent = true;
 	if (ep->qp)
 		ib_qp_error(ep->qp);
-	ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_TX);
-	ib_conn_disconnect(ep->conn, true);
+	if (!ep->peer_left) {
+		ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_TX);
+		ib_conn_disconnect(ep->conn, true);
+	}
 	ep_deadline_set_locked(ep, clock_now() + PEER_WAIT);
 }
 
@@ -38,38 +54,54 @@ static void mark_locked(struct dapl_ep *ep)
 	lock_release(&ep->end.post_lock);
 }
 
-static bool requests_done_locked(struct dapl_ep *ep)
+/* Polls for the EP, in case that the consumer does not. */
+static bool answers_missing_locked(struct dapl_ep *ep)
 {
 	if (!ep->request_evd)
-		return true;
+		return false;
 	evd_drain(ep->request_evd);
-	if (!dto_ring_outstanding(&ep->end.request))
+	return dto_ring_outstanding(&ep->end.request);
+}
+
+static bool requests_done_locked(struct dapl_ep *ep)
+{
+	if (!answers_missing_locked(ep))
 		return true;
 	mark_locked(ep);
 	return false;
 }
 
+/* A marker posted after the peer has left would not be answered. */
+static bool is_over_locked(struct dapl_ep *ep)
+{
+	return clock_now() >= ep->give_up ||
+	       (ep->peer_left ? !answers_missing_locked(ep) : requests_done_locked(ep));
+}
+
 struct ib_conn *ep_disconnect_step_locked(struct dapl_ep *ep)
 {
-	if (ep->dreq_sent)
+	bool over = ep->dreq_sent || is_over_locked(ep);
+
+	if (over && (ep->dreq_sent || ep->peer_left))
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
-	if (clock_now() >= ep->give_up || requests_done_locked(ep))
+	if (over)
 		ep_cut_locked(ep);
 	else
-		ep_deadline_set_locked(ep, clock_now() + GRACEFUL_LOOK);
+		ep_deadline_set_locked(ep, clock_now() + LOOK_EVERY);
 	return NULL;
 }
 
-static void begin_locked(struct dapl_ep *ep, bool graceful)
+/*
+ * Verbs do not order the events of the CM with completions: a device may report the peer's disconnect before it has
+ * handled an acknowledgement that arrived earlier (the kernel's soft-RoCE does). That request has succeeded, and must
+ * not be flushed. Acknowledgements that are under way take less than 20 ms; others will not come, because the peer's QP
+ * is in error. An EP that is connected remains so meanwhile: its posts are accepted, to be flushed.
+ */
+struct ib_conn *ep_peer_left_locked(struct dapl_ep *ep)
 {
-	ep_set_state_locked(ep, EP_DISCONNECT);
-	ep->dreq_sent = false;
-	ep->marker_posted = false;
-	ep->give_up = clock_now() + GRACEFUL_WAIT;
-	if (graceful)
-		ep_deadline_set_locked(ep, 0);
-	else
-		ep_cut_locked(ep);
+	ep->peer_left = true;
+	ep->give_up = clock_now() + ANSWERS_WAIT;
+	return ep_disconnect_step_locked(ep);
 }
 
 /* The event thread posts the terminal event, as for every connection. */
@@ -78,6 +110,18 @@ static void hasten_locked(struct dapl_ep *ep)
 	if (!ep->dreq_sent)
 		ep_cut_locked(ep);
 	ep_deadline_set_locked(ep, 0);
+}
+
+static void begin_locked(struct dapl_ep *ep, bool graceful)
+{
+	ep_set_state_locked(ep, EP_DISCONNECT);
+	ep->give_up = clock_now() + GRACEFUL_WAIT;
+	if (ep->peer_left)
+		hasten_locked(ep);
+	else if (graceful)
+		ep_deadline_set_locked(ep, 0);
+	else
+		ep_cut_locked(ep);
 }
 
 DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)

@@ -63,8 +63,10 @@ struct dapl_ep {
 	uint32_t private_size;
 	struct task
 		task; /* EP_DUE_*, EP_FACT_*; its deadline is that of the next step of the present state */
-	uint32_t looked;       /* in CONNECTED: completions at the last poll (ep/task.c) */
-	uint64_t give_up;      /* in DISCONNECT_PENDING: when the graceful part ends */
+	uint32_t looked; /* in CONNECTED: completions at the last poll (ep/task.c) */
+	/* In DISCONNECT_PENDING, or if peer_left: outstanding requests are awaited until then. */
+	uint64_t give_up;
+	bool peer_left;	       /* the peer has disconnected, and requests are outstanding */
 	bool dreq_sent;	       /* in DISCONNECT_PENDING: the CM was asked to disconnect */
 	bool marker_posted;    /* the graceful part's marker is posted */
 	uint64_t error_since;  /* when the QP went to error */
@@ -311,9 +313,13 @@ struct ib_conn_param ep_conn_param(const struct dapl_ep *ep, const void *data, D
 bool ep_reject_is_consumers(const void *data, uint32_t size);
 /* Stores the RDMA read depths agreed with the peer in `attr`, if the consumer left them at their defaults. */
 void ep_depths_agreed_locked(struct dapl_ep *ep, uint8_t in, uint8_t out);
-/* DISCONNECT_PENDING (ep/disconnect.c). */
+/* Disconnects (ep/disconnect.c). Each connection begins with a reset. */
+void ep_disconnect_reset_locked(struct dapl_ep *ep);
 void ep_cut_locked(struct dapl_ep *ep);
+/* Each returns what ep_end_locked does if the connection ends, and NULL if it ends later. */
 struct ib_conn *ep_disconnect_step_locked(struct dapl_ep *ep);
+/* The peer's disconnect was answered: the connection ends when no request is outstanding, or 20 ms later. */
+struct ib_conn *ep_peer_left_locked(struct dapl_ep *ep);
 
 /* Last-WQE notices, in the order of the terminal events (ep/notice.c). */
 void ep_notice_queue_locked(struct dapl_ep *ep);

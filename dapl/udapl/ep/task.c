@@ -119,7 +119,11 @@ static struct ib_conn *step_locked(struct dapl_ep *ep)
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 		ia_count(ep->obj.ia, DCNT_IA_CM_ERR_TIMEOUT);
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
-	case DAT_EP_STATE_CONNECTED: watch_step_locked(ep); return NULL;
+	case DAT_EP_STATE_CONNECTED:
+		if (ep->peer_left)
+			return ep_disconnect_step_locked(ep);
+		watch_step_locked(ep);
+		return NULL;
 	case DAT_EP_STATE_DISCONNECT_PENDING: return ep_disconnect_step_locked(ep);
 	default: return NULL;
 	}

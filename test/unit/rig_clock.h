@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* For suites over the fake device that control the clock: it runs ahead of the real one. */
+#ifndef RIG_CLOCK_H
+#define RIG_CLOCK_H
+
+#include "test/unit/rig.h"
+
+static _Atomic long long ahead; /* in nanoseconds */
+
+int __real_clock_gettime(clockid_t id, struct timespec *now);
+int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *now)
+{
+	int status = __real_clock_gettime(id, now);
+	long long ns = now->tv_nsec + ahead;
+
+	now->tv_sec += ns / 1000000000;
+	now->tv_nsec = ns % 1000000000;
+	return status;
+}
+
+/* Advances the clock and runs the event thread's timers. */
+static inline void pass(unsigned milliseconds)
+{
+	ahead += milliseconds * 1000000ll;
+	fake_run_timers();
+}
+
+static inline void expect_only(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
+{
+	DAT_EVENT event;
+
+	CU_ASSERT_EQUAL(rig_take(evd).event_number, number);
+	IS(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+}
+
+static inline void expect_nothing(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	IS(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+}
+
+#endif
