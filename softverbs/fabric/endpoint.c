@@ -287,14 +287,16 @@ static void fd_ready(struct engine_fd *watch, uint32_t events)
 		engine_read();
 }
 
-void sv_fabric_endpoint_drain(void)
+uint16_t sv_fabric_endpoint_drain(const struct fabric_peer *peer)
 {
-	if (!endpoint.open)
-		return;
+	uint16_t next;
+
 	pthread_mutex_lock(&endpoint.reading);
 	for (unsigned i = 0; i < ROUNDS && read_some(); i++)
 		continue;
+	next = peer->order.next;
 	pthread_mutex_unlock(&endpoint.reading);
+	return next;
 }
 
 static bool is_idle(void)

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -15,10 +17,12 @@
 #include "softverbs/fabric/ud.h"
 #include "softverbs/fabric/transport.h"
 #include "softverbs/link/runtime.h"
+#include "util/clock.h"
 #include "util/log.h"
 
-#define BACKLOG 256
-#define ACCEPTS 16
+#define BACKLOG	   256
+#define ACCEPTS	   16
+#define LEAVE_TIME (200 * NSEC_PER_MSEC)
 
 static struct {
 	atomic_bool on;
@@ -120,14 +124,69 @@ const char *sv_fabric_wish(void)
 	return wish && strcmp(wish, "off") ? wish : NULL;
 }
 
+/*
+ * A provider of libfabric counts as sent what it has copied, and drops what it has not reported when it sees the
+ * connection end. So a process that leaves tells its peers over their links how many messages it has sent, and waits until
+ * they have handled them.
+ */
+
+/* True if something has not left yet, or the peer has not answered. */
+static bool peer_leave_locked(struct fabric_peer *peer)
+{
+	uint8_t number[WIRE_LEAVE_SIZE];
+
+	if (!peer->link)
+		return false;
+	if (!sv_fabric_endpoint_is_open())
+		return peer->link->backlog.left != peer->link->backlog.queued;
+	if (!peer->backlog.queued)
+		return false;
+	if (peer->leave == FABRIC_STAYS && peer->backlog.left == peer->backlog.queued) {
+		wire_put(number, peer->order.sent, sizeof(number));
+		if (sv_fabric_link_send_locked(peer->link, WIRE_LEAVE, number, sizeof(number)))
+			return false;
+		peer->leave = FABRIC_LEAVES;
+	}
+	return peer->leave != FABRIC_LEFT;
+}
+
+/*
+ * A handler of a signal may end the process in the middle of any call, so no lock is waited for beyond the time. The
+ * engine does what there is to do.
+ */
+void sv_fabric_leave(void)
+{
+	uint64_t end = clock_now() + LEAVE_TIME;
+	bool waits = true;
+
+	if (!sv_fabric_is_on())
+		return;
+	while (waits && clock_now() < end) {
+		waits = sv_ud_waits_any();
+		if (!waits && sv_fabric_trylock()) {
+			waits = sv_fabric_peers_any_locked(peer_leave_locked);
+			sv_fabric_unlock();
+		} else {
+			waits = true;
+		}
+		if (waits)
+			poll(NULL, 0, 1);
+	}
+}
+
 void sv_fabric_start(void)
 {
+	static atomic_flag at_exit = ATOMIC_FLAG_INIT;
 	const char *wish = sv_fabric_wish();
 	int error;
 
 	if (!wish || !sv_fabric_plugin() || sv_fabric_key_read() || sv_fabric_endpoint_open(wish))
 		return;
 	atomic_store_explicit(&fabric.on, true, memory_order_release);
+	/* before the destructors of libfabric */
+	if (!atomic_flag_test_and_set(&at_exit) && atexit(sv_fabric_leave))
+		log_at(LOG_WARN,
+		       "softverbs: atexit: the last messages of this process may be lost");
 	error = listener_open();
 	if (error)
 		log_at(LOG_ERROR, "softverbs: port %lu, on which other hosts connect: %s%s",

@@ -20,6 +20,9 @@
 #define PASSIVE_TIME (2 * NSEC_PER_SEC) /* until a link that was begun there is ready */
 #define ACTIVE_TIME  (4 * NSEC_PER_SEC) /* until one that was begun here is */
 #define HALF_OPEN    64u		/* links that were begun there and are not ready */
+#define ENDING_STEP  NSEC_PER_MSEC
+#define ENDING_QUIET 10u   /* steps without a message before a peer is gone */
+#define ENDING_STEPS 1000u /* of a peer that goes on to send */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local int cancel_before;
@@ -34,6 +37,18 @@ void sv_fabric_lock(void)
 
 	pthread_mutex_lock(&lock);
 	cancel_before = before;
+}
+
+bool sv_fabric_trylock(void)
+{
+	int before = cancel_off();
+
+	if (pthread_mutex_trylock(&lock)) {
+		cancel_restore(before);
+		return false;
+	}
+	cancel_before = before;
+	return true;
 }
 
 void sv_fabric_unlock(void)
@@ -137,8 +152,6 @@ void sv_fabric_link_down(struct fabric_link *link, int error)
 		return;
 	if (link->error)
 		error = link->error;
-	if (link->peer)
-		sv_fabric_endpoint_drain();
 	log_at(LOG_TRACE, "softverbs: %s: link down in state %d: %s", link->name, link->state,
 	       strerror(error));
 	peer = link_close(link);
@@ -150,6 +163,36 @@ void sv_fabric_link_down(struct fabric_link *link, int error)
 		sv_cm_peer_gone(peer);
 		sv_peer_put(peer);
 	}
+}
+
+static void link_end_step(struct sv_timer *timer)
+{
+	struct fabric_link *link = link_of(timer, offsetof(struct fabric_link, timer));
+	uint16_t next = sv_fabric_endpoint_drain(link->peer);
+
+	link->quiet = next == link->next ? link->quiet + 1 : 0;
+	link->next = next;
+	if (link->quiet == ENDING_QUIET || ++link->steps >= ENDING_STEPS)
+		sv_fabric_link_down(link, 0);
+	else
+		sv_engine_timer_arm(&link->timer, clock_now() + ENDING_STEP, link_end_step);
+}
+
+/*
+ * The socket has come to its end. The messages of an endpoint take another way, and a provider may need several reads for
+ * one that has arrived: the process is gone when none has come for a while.
+ */
+static void link_end(struct fabric_link *link)
+{
+	if (!link->peer || !sv_fabric_endpoint_is_open()) {
+		sv_fabric_link_down(link, 0);
+		return;
+	}
+	sv_fabric_lock();
+	sv_engine_fd_remove(&link->watch);
+	sv_fabric_unlock();
+	link->steps = 0;
+	link_end_step(&link->timer);
 }
 
 void sv_fabric_links_close(void)
@@ -231,7 +274,7 @@ static void link_ready(struct engine_fd *watch, uint32_t events)
 	if (error)
 		link->error = error;
 	if (error || ((events & ~EPOLLOUT) && !sv_fabric_link_read(link)))
-		sv_fabric_link_down(link, 0);
+		link_end(link);
 }
 
 /* The link owns `fd` in any case. */

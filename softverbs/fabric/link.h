@@ -47,7 +47,7 @@ static inline uint8_t *fabric_out_payload(struct fabric_out *out)
 #define FABRIC_BACKLOG (1u << 20) /* bytes of output after which datagrams are lost */
 
 struct fabric_link {
-	struct engine_fd watch; /* the socket */
+	struct engine_fd watch; /* the socket; -1 after its end */
 	struct engine_fd asked; /* FABRIC_LOOKUP: the socket of a name */
 	struct engine_job job;
 	struct sv_timer timer;	      /* limits the time until it is ready */
@@ -61,6 +61,9 @@ struct fabric_link {
 	sv_fabric_found *found; /* NULL if begun there */
 	uint32_t cookie;
 	int error; /* the reason why it ends, if known before */
+	/* engine, at the end: numbers of the last message, if the peer leaves, and of the next one */
+	uint16_t last, next;
+	unsigned steps, quiet;
 	/* input; only the engine uses it */
 	uint8_t *in;
 	size_t in_size, in_have;
@@ -76,6 +79,7 @@ struct fabric_link {
 /* Guards what is said so above, and the lists of links and peers. Acquired after the links lock. */
 void sv_fabric_lock(void);
 void sv_fabric_unlock(void);
+bool sv_fabric_trylock(void);
 
 /* link.c. All but the first two in the engine. */
 int sv_fabric_link_open(const struct sv_ip *host, const struct wire_target *target, uint32_t cookie,

@@ -28,7 +28,7 @@ int sv_fabric_link_out_locked(struct fabric_link *link, struct fabric_out *out)
 {
 	ssize_t sent = -1;
 
-	if (link->state == FABRIC_DOWN) {
+	if (link->state == FABRIC_DOWN || link->watch.fd < 0) {
 		free(out);
 		return EPIPE;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The list of linked processes of other hosts, and the frames that they send. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "softverbs/fabric/frames.h"
@@ -9,7 +10,11 @@
 #include "softverbs/fabric/ud.h"
 #include "softverbs/fabric/transport.h"
 #include "softverbs/link/cm_calls.h"
+#include "util/clock.h"
 #include "util/log.h"
+
+#define LEAVE_STEP  NSEC_PER_MSEC
+#define LEAVE_STEPS 1000u /* until the peer's messages are no longer waited for */
 
 static LIST_HEAD(, fabric_peer) peers = LIST_HEAD_INITIALIZER(peers); /* fabric's lock */
 
@@ -127,6 +132,16 @@ void sv_fabric_peer_free(struct sv_peer *peer)
 {
 	sv_fabric_endpoint_peer_free(peer->far);
 	free(peer->far);
+}
+
+bool sv_fabric_peers_any_locked(bool (*is)(struct fabric_peer *))
+{
+	struct fabric_peer *peer;
+	bool any = false;
+
+	LIST_FOREACH(peer, &peers, entry)
+		any |= is(peer);
+	return any;
 }
 
 void sv_fabric_peers_fork_child(void)
@@ -265,6 +280,49 @@ bool sv_fabric_message_read(struct fabric_peer *from, const uint8_t *bytes, size
 	return data_read(from, &frame, bytes + WIRE_HEADER);
 }
 
+/* ---- a peer that ends ---- */
+
+static void leave_step(struct sv_timer *timer)
+{
+	struct fabric_link *link = (void *)((char *)timer - offsetof(struct fabric_link, timer));
+	struct fabric_out *out;
+
+	if (sv_fabric_endpoint_drain(link->peer) != link->last) {
+		if (++link->steps < LEAVE_STEPS)
+			sv_engine_timer_arm(&link->timer, clock_now() + LEAVE_STEP, leave_step);
+		return;
+	}
+	out = sv_fabric_out_new(WIRE_LEFT, 0);
+	sv_fabric_lock();
+	if (out)
+		sv_fabric_link_out_locked(link, out);
+	sv_fabric_unlock();
+}
+
+static bool leave_read(struct fabric_peer *from, const uint8_t *payload, size_t size)
+{
+	struct fabric_link *link = from->link;
+
+	if (size != WIRE_LEAVE_SIZE || !sv_fabric_endpoint_is_open())
+		return false;
+	if (link->watch.fd < 0)
+		return true; /* it ends */
+	link->last = (uint16_t)wire_get(&payload, WIRE_LEAVE_SIZE);
+	link->steps = 0;
+	leave_step(&link->timer);
+	return true;
+}
+
+static bool left_read(struct fabric_peer *from, size_t size)
+{
+	sv_fabric_lock();
+	from->leave = FABRIC_LEFT;
+	sv_fabric_unlock();
+	return !size;
+}
+
+/* ---- frames of a link ---- */
+
 ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 {
 	const uint8_t *payload = bytes + WIRE_HEADER;
@@ -279,6 +337,10 @@ ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, siz
 		return 0;
 	if (frame.type == WIRE_OPEN)
 		sound = open_read(from, &frame, sv_fabric_endpoint_peer_known_locked);
+	else if (frame.type == WIRE_LEAVE)
+		sound = leave_read(from, payload, frame.size);
+	else if (frame.type == WIRE_LEFT)
+		sound = left_read(from, frame.size);
 	else if (frame.type == WIRE_CM)
 		sound = sv_cm_far_message(&from->peer, payload, frame.size);
 	else

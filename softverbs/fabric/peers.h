@@ -13,6 +13,12 @@
  * If both processes connect at once, they have two links. Each sends all that it sends over the one that was
  * ready first here, so that nothing overtakes; the end of either ends both.
  */
+enum fabric_leave {
+	FABRIC_STAYS,
+	FABRIC_LEAVES, /* the peer was asked whether it has all that was sent */
+	FABRIC_LEFT,   /* it has */
+};
+
 struct fabric_peer {
 	struct sv_peer peer; /* without areas; `far` points back */
 	/* inside the fabric's lock */
@@ -25,10 +31,13 @@ struct fabric_peer {
 	STAILQ_HEAD(, fabric_out) waiting; /* for the endpoint */
 	struct fabric_backlog backlog;	   /* of the endpoint */
 	struct fabric_order order;	   /* of its messages */
+	enum fabric_leave leave;	   /* this process ends, or closes the device */
 	LIST_ENTRY(fabric_peer) stuck_entry;
 	struct sv_ip address[FABRIC_ADDRESSES]; /* by which it was reached */
 	unsigned address_count;
 	LIST_ENTRY(fabric_peer) entry;
 };
+
+bool sv_fabric_peers_any_locked(bool (*is)(struct fabric_peer *)); /* calls it for all */
 
 #endif

@@ -5,6 +5,7 @@
 
 const struct sv_transport sv_fabric_transport = {
 	.start = sv_fabric_start,
+	.leave = sv_fabric_leave,
 	.stop = sv_fabric_stop,
 	.is_on = sv_fabric_is_on,
 	.is_starting = sv_fabric_is_opening,

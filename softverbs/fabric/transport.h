@@ -10,6 +10,7 @@ extern const struct sv_transport sv_fabric_transport;
 
 /* fabric.c */
 void sv_fabric_start(void);
+void sv_fabric_leave(void);
 void sv_fabric_stop(void);
 void sv_fabric_fork_prepare(void);
 void sv_fabric_fork_parent(void);

@@ -44,6 +44,8 @@ void sv_ud_losses_forget(void);
  * order, or lost. Never waits.
  */
 struct sv_peer *sv_ud_link_for(const struct sv_ip *host, uint16_t slot, struct fabric_out *out);
+/* Whether datagrams wait. May be called in a handler of a signal: does not wait for a lock, but returns true. */
+bool sv_ud_waits_any(void);
 /* Drops all datagrams that wait; no search ends later. */
 void sv_ud_waits_close(void);
 /* Around fork, inside the links lock and outside the fabric's. */

@@ -235,6 +235,18 @@ struct sv_peer *sv_ud_link_for(const struct sv_ip *host, uint16_t slot, struct f
 
 /* ---- the end of all ---- */
 
+bool sv_ud_waits_any(void)
+{
+	bool any = false;
+
+	if (pthread_mutex_trylock(&lock))
+		return true;
+	for (unsigned i = 0; i < SEARCHES; i++)
+		any |= searches[i].state == SEARCH_GOES && searches[i].waiting;
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
 static void waits_close_locked(void)
 {
 	for (unsigned i = 0; i < SEARCHES; i++)

@@ -28,7 +28,7 @@
 #include "softverbs/fabric/plugin.h"
 #include "softverbs/link/ip.h"
 
-#define WIRE_VERSION 3u
+#define WIRE_VERSION 4u
 
 #define WIRE_NONCE   16u
 #define WIRE_PROOF   32u
@@ -49,7 +49,8 @@ bool sv_wire_prelude_read(const uint8_t bytes[static WIRE_PRELUDE], uint32_t *ve
 
 #define WIRE_HEADER \
 	8u /* length of the payload:32 | enum wire_type:16 | zeros:16, or between endpoints number:16 */
-#define WIRE_FRAME_MAX (66u << 10)
+#define WIRE_FRAME_MAX	(66u << 10)
+#define WIRE_LEAVE_SIZE 2u
 
 enum wire_type {
 	WIRE_TARGET = 1,
@@ -59,6 +60,8 @@ enum wire_type {
 	WIRE_DONE,
 	WIRE_OPEN,     /* without payload */
 	WIRE_DATAGRAM, /* ud.h */
+	WIRE_LEAVE,    /* peers.c: the number after that of the last message */
+	WIRE_LEFT,     /* without payload: all of them were handled */
 	WIRE_TYPES
 };
 

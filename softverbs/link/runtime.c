@@ -238,6 +238,7 @@ const struct sv_link_client *sv_runtime_client(void)
 
 static void runtime_close(void)
 {
+	sv_transport()->leave();
 	sv_engine_halt();
 	sv_name_release(runtime.listener.fd);
 	sv_engine_fd_remove(&runtime.listener);

@@ -22,6 +22,7 @@ static bool reaches_nothing(const union ibv_gid *gid, struct sv_ip *host)
 /* What only a transport that is on is asked for is not there. */
 static const struct sv_transport none = {
 	.start = nothing,
+	.leave = nothing,
 	.stop = nothing,
 	.is_on = is_not,
 	.is_starting = is_not,

@@ -518,6 +518,87 @@ static void messages(void)
 	calls()->close(mine.endpoint);
 }
 
+/* The peer leaves after message 2. It is answered when that one was handled, which waits for message 1. */
+static void peer_leaves(void)
+{
+	struct far_request request = { .source = 9u << 12 | 1, .opcode = IBV_WR_SEND };
+	uint8_t bytes[FAR_REQUEST_SIZE], number[WIRE_LEAVE_SIZE];
+	struct wire_answer answer;
+	struct wire_frame frame;
+	uint16_t port = rig_on_as("tcp");
+	int fd = mine_link(port, &answer);
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	request.dest = (uint32_t)sv_runtime_peer_id() << 12 | 7;
+	sv_far_request_write(bytes, &request);
+	mine_send(answer.end.token, 0, WIRE_OPEN, "", 0);
+	wire_put(number, 3, sizeof(number));
+	rig_frame(fd, WIRE_LEAVE, number, sizeof(number));
+	mine_send(answer.end.token, 2, WIRE_REQUEST, bytes, sizeof(bytes));
+	mine_send(answer.end.token + 1, 0, WIRE_REQUEST, bytes, sizeof(bytes));
+	CU_ASSERT_TRUE(unit_wait_for(one_is_dropped, NULL, UNIT_PATIENCE));
+	CU_ASSERT_EQUAL(poll(&poll_fd, 1, 0), 0);
+	mine_send(answer.end.token, 1, WIRE_REQUEST, bytes, sizeof(bytes));
+	CU_ASSERT_TRUE(rig_frame_read(fd, &frame, bytes, 0));
+	CU_ASSERT_EQUAL(frame.type, WIRE_LEFT);
+
+	/* a malformed one: the link ends */
+	rig_frame(fd, WIRE_LEAVE, "", 0);
+	CU_ASSERT_TRUE(rig_is_closed(fd));
+	close(fd);
+	sv_runtime_release();
+	calls()->close(mine.endpoint);
+}
+
+/* Reads how many messages the device has sent, and has handled them. */
+static void *leave_answer(void *socket)
+{
+	uint8_t number[WIRE_LEAVE_SIZE];
+	const uint8_t *at = number;
+	struct wire_frame frame;
+	int fd = *(int *)socket;
+
+	if (!rig_frame_read(fd, &frame, number, sizeof(number)) || frame.type != WIRE_LEAVE)
+		return NULL;
+	rig_frame(fd, WIRE_LEFT, "", 0);
+	return wire_get(&at, sizeof(number)) == 1 ? socket : NULL;
+}
+
+static uint64_t leaving(void *unused)
+{
+	struct far_request request = { .source = 9u << 12 | 1, .opcode = IBV_WR_SEND };
+	uint8_t bytes[FAR_REQUEST_SIZE];
+	struct wire_answer answer;
+	uint16_t port = rig_on_as("tcp");
+	int fd = mine_link(port, &answer);
+	void *right = NULL;
+	pthread_t other;
+	uint64_t began;
+
+	(void)unused;
+	request.dest = (uint32_t)sv_runtime_peer_id() << 12 | 7;
+	sv_far_request_write(bytes, &request);
+	mine_send(answer.end.token, 0, WIRE_OPEN, "", 0);
+	mine_send(answer.end.token, 1, WIRE_REQUEST, bytes, sizeof(bytes));
+	CU_ASSERT_TRUE(unit_wait_for(mine_has_got, NULL, UNIT_PATIENCE));
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&other, NULL, leave_answer, &fd), 0);
+	began = clock_now();
+	sv_runtime_release();
+	began = clock_now() - began;
+	CU_ASSERT_EQUAL(pthread_join(other, &right), 0);
+	CU_ASSERT_PTR_NOT_NULL(right);
+	CU_ASSERT_TRUE(rig_is_closed(fd));
+	close(fd);
+	calls()->close(mine.endpoint);
+	return began;
+}
+
+/* The device is closed when the peer has answered, not after the time that it has for that. */
+static void leaves(void)
+{
+	CU_ASSERT_TRUE(unit_is_soon(leaving, NULL, 150 * NSEC_PER_MSEC));
+}
+
 /* The child has no endpoint until it opens the device itself; the parent's is as before. */
 static void forked(void)
 {
@@ -564,6 +645,8 @@ static const struct unit_test tests[] = {
 	{ "links that say nothing are limited, and end", half_open_links },
 	{ "messages are taken from those that were given a token", messages },
 	{ "messages are handled in the order in which they were sent", order },
+	{ "a peer that leaves is told that its messages were handled", peer_leaves },
+	{ "a device is closed when its messages were handled", leaves },
 	{ "a forked process leaves the endpoint alone", forked },
 };
 
@@ -574,6 +657,6 @@ int main(int argc, char **argv)
 	if (!rig_can())
 		count = 1;
 	else if (!rig_has_libfabric())
-		count -= 2;
+		count -= 5;
 	return unit_main("softverbs fabric", tests, count, argc, argv);
 }
