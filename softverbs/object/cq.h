@@ -40,6 +40,7 @@ enum cq_slow {
 	CQ_KEEPS = 2,  /* `kept` is not empty */
 	CQ_STILL = 4,  /* polls find nothing for a moment, and do nothing (verbs/still.h) */
 	CQ_SWAP = 8,   /* the next poll first lets the engine swap memory (verbs/swap.h) */
+	CQ_MISSED = 16 /* a poll found nothing because of CQ_STILL */
 };
 
 struct sv_cq {

@@ -318,6 +318,26 @@ void sv_cq_attend(struct sv_cq *cq)
 	lock_release(&cq->lock);
 }
 
+static void slow_set(struct sv_cq *cq, uint32_t flag, bool on)
+{
+	lock_acquire(&cq->lock);
+	cq->slow = on ? cq->slow | flag : cq->slow & ~flag;
+	lock_release(&cq->lock);
+}
+
+/* A thread that armed the CQ and then missed its completions in a poll waits for their event. */
+static void missed_fire(struct sv_cq *cq)
+{
+	bool missed;
+
+	lock_acquire(&cq->lock);
+	missed = cq->slow & CQ_MISSED && sv_cq_count_locked(cq);
+	cq->slow &= ~(uint32_t)CQ_MISSED;
+	lock_release(&cq->lock);
+	if (missed)
+		cq_fire(cq->by_peers, sv_peer_self(), cq->index, true);
+}
+
 void sv_cqs_slow(enum cq_slow flag, bool on)
 {
 	struct area *area = sv_area_own();
@@ -336,9 +356,9 @@ void sv_cqs_slow(enum cq_slow flag, bool on)
 		pthread_mutex_unlock(&area->table_lock);
 		if (!cq)
 			continue;
-		lock_acquire(&cq->lock);
-		cq->slow = on ? cq->slow | flag : cq->slow & ~(uint32_t)flag;
-		lock_release(&cq->lock);
+		slow_set(cq, flag, on);
+		if (flag == CQ_STILL && !on)
+			missed_fire(cq);
 		sv_area_unpin(&cq->pins);
 	}
 }

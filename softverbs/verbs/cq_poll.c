@@ -284,8 +284,12 @@ static __attribute__((noinline)) int poll_slow_locked(struct sv_cq *cq, int coun
 	if (cq->slow & CQ_SWAP)
 		swap_unlocked(cq);
 	kept = cq->slow & CQ_KEEPS ? sv_cq_kept_take_locked(cq, count, wc) : 0;
-	if (kept == count || cq->slow & CQ_STILL)
+	if (kept == count)
 		return kept;
+	if (cq->slow & CQ_STILL) {
+		cq->slow |= CQ_MISSED;
+		return kept;
+	}
 	n = cq->slow & CQ_BROKEN ? merge_broken_locked(cq, count - kept, wc + kept)
 				 : merge_locked(cq, count - kept, wc + kept);
 	return n < 0 && kept ? kept : n + kept;
