@@ -37,11 +37,9 @@ void sv_ud_losses_forget(void);
 
 /* ---- ud_wait.c ---- */
 
-#define UD_WAITING 64u /* datagrams that wait for the link to one process */
-
 /*
  * The linked process of a slot of a host, held. NULL: takes ownership of `out`, which is sent once there is a link, in
- * order, or lost. Never waits.
+ * order, or lost: FABRIC_BACKLOG bytes wait for each process. Never waits itself.
  */
 struct sv_peer *sv_ud_link_for(const struct sv_ip *host, uint16_t slot, struct fabric_out *out);
 /* Whether datagrams wait. May be called in a handler of a signal: does not wait for a lock, but returns true. */

@@ -28,7 +28,7 @@ struct search {
 	uint32_t cookie;
 	struct sv_ip host;
 	uint64_t again_at; /* SEARCH_FAILED */
-	unsigned waiting;
+	size_t waiting;	   /* bytes of their frames */
 	STAILQ_HEAD(, fabric_out) out;
 };
 
@@ -200,13 +200,13 @@ static struct search *search_begin_locked(struct search *search, const struct sv
 
 static void out_keep_locked(struct search *search, struct fabric_out *out)
 {
-	if (!search || search->waiting == UD_WAITING) {
+	if (!search || search->waiting + out->size > FABRIC_BACKLOG) {
 		sv_ud_lose(FAR_NOT_SENT);
 		free(out);
 		return;
 	}
 	STAILQ_INSERT_TAIL(&search->out, out, entry);
-	search->waiting++;
+	search->waiting += out->size;
 }
 
 struct sv_peer *sv_ud_link_for(const struct sv_ip *host, uint16_t slot, struct fabric_out *out)
