@@ -9,16 +9,16 @@
 
 #define FABRIC_ADDRESSES 4u
 
-/*
- * If both processes connect at once, they have two links. Each sends all that it sends over the one that was
- * ready first here, so that nothing overtakes; the end of either ends both.
- */
 enum fabric_leave {
 	FABRIC_STAYS,
 	FABRIC_LEAVES, /* the peer was asked whether it has all that was sent */
 	FABRIC_LEFT,   /* it has */
 };
 
+/*
+ * If both processes connect at once, they have two links. Each sends all that it sends over the one that was
+ * ready first here, so that nothing overtakes; the end of either ends both.
+ */
 struct fabric_peer {
 	struct sv_peer peer; /* without areas; `far` points back */
 	/* inside the fabric's lock */

@@ -19,11 +19,11 @@ union ibv_gid;
 struct sv_transport {
 	/* ---- of the runtime and of links ---- */
 
-	/* The first two are called with the engine running, the third after it was halted. What stands in the way is logged, and the device works
-	 * without other hosts. */
+	/* What stands in the way is logged, and the device works without other hosts. The engine runs. */
 	void (*start)(void);
-	void (*leave)(
-		void); /* the engine still runs: waits, not for long, until peers have what was sent */
+	/* Waits, not for long, until peers have what was sent. The engine runs. */
+	void (*leave)(void);
+	/* After the engine was halted. */
 	void (*stop)(void);
 	/* Between start and stop, if nothing stood in the way and the settings ask for other hosts. */
 	bool (*is_on)(void);

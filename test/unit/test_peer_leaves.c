@@ -2,6 +2,15 @@
 /* The peer disconnects while requests are outstanding; the test controls the clock. */
 #include "test/unit/rig_clock.h"
 
+static void connected_with_request(struct rig *rig)
+{
+	DAT_EP_ATTR attr = rig_attr();
+
+	rig_open(rig, &attr);
+	rig_connect(rig);
+	MUST(rig_send(rig, 1, 0));
+}
+
 static void peer_disconnects(void)
 {
 	fake.upcalls.conn(fake.conn->owner, fake.conn, IB_CONN_DISCONNECTED, NULL, 0);
@@ -13,13 +22,10 @@ static void peer_disconnects(void)
  */
 static void test_overtaken(void)
 {
-	DAT_EP_ATTR attr = rig_attr();
 	DAT_EVENT event;
 	struct rig rig;
 
-	rig_open(&rig, &attr);
-	rig_connect(&rig);
-	MUST(rig_send(&rig, 1, 0));
+	connected_with_request(&rig);
 	peer_disconnects();
 	pass(5);
 	CU_ASSERT_FALSE(fake.qp->error);
@@ -38,12 +44,9 @@ static void test_overtaken(void)
 /* Posts are accepted meanwhile; their completions do not come either. */
 static void test_unanswered(void)
 {
-	DAT_EP_ATTR attr = rig_attr();
 	struct rig rig;
 
-	rig_open(&rig, &attr);
-	rig_connect(&rig);
-	MUST(rig_send(&rig, 1, 0));
+	connected_with_request(&rig);
 	peer_disconnects();
 	pass(15);
 	MUST(rig_send(&rig, 2, 0));
@@ -61,12 +64,9 @@ static void test_unanswered(void)
 
 static void test_impatient(DAT_CLOSE_FLAGS flags)
 {
-	DAT_EP_ATTR attr = rig_attr();
 	struct rig rig;
 
-	rig_open(&rig, &attr);
-	rig_connect(&rig);
-	MUST(rig_send(&rig, 1, 0));
+	connected_with_request(&rig);
 	peer_disconnects();
 	MUST(dat_ep_disconnect(rig.ep, flags));
 	CU_ASSERT_TRUE(fake.qp->error);
@@ -85,13 +85,10 @@ static void test_both_disconnect(void)
 /* Both disconnect, this side gracefully: its request has 20 ms, no more 5 s, and no answer of the peer is awaited. */
 static void test_graceful(void)
 {
-	DAT_EP_ATTR attr = rig_attr();
 	DAT_EVENT event;
 	struct rig rig;
 
-	rig_open(&rig, &attr);
-	rig_connect(&rig);
-	MUST(rig_send(&rig, 1, 0));
+	connected_with_request(&rig);
 	MUST(dat_ep_disconnect(rig.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	peer_disconnects();
 	pass(5);
@@ -107,12 +104,9 @@ static void test_graceful(void)
 
 static void test_overtaken_failure(void)
 {
-	DAT_EP_ATTR attr = rig_attr();
 	struct rig rig;
 
-	rig_open(&rig, &attr);
-	rig_connect(&rig);
-	MUST(rig_send(&rig, 1, 0));
+	connected_with_request(&rig);
 	peer_disconnects();
 	rig_complete(rig.request, fake.last.wr_id, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	pass(1);
@@ -123,12 +117,9 @@ static void test_overtaken_failure(void)
 /* The next connection of the endpoint starts anew. */
 static void test_freed_or_reset(void)
 {
-	DAT_EP_ATTR attr = rig_attr();
 	struct rig rig;
 
-	rig_open(&rig, &attr);
-	rig_connect(&rig);
-	MUST(rig_send(&rig, 1, 0));
+	connected_with_request(&rig);
 	peer_disconnects();
 	pass(20);
 	expect_only(rig.conn, DAT_CONNECTION_EVENT_DISCONNECTED);

@@ -645,7 +645,7 @@ static const struct unit_test tests[] = {
 	{ "links that say nothing are limited, and end", half_open_links },
 	{ "messages are taken from those that were given a token", messages },
 	{ "messages are handled in the order in which they were sent", order },
-	{ "a peer that leaves is told that its messages were handled", peer_leaves },
+	{ "a peer that leaves gets an answer when its messages were handled", peer_leaves },
 	{ "a device is closed when its messages were handled", leaves },
 	{ "a forked process leaves the endpoint alone", forked },
 };
