@@ -22,11 +22,13 @@
 
 #define BACKLOG	   256
 #define ACCEPTS	   16
+#define FULL_PAUSE (5 * NSEC_PER_MSEC) /* before it is seen whether there is room for links again */
 #define LEAVE_TIME (200 * NSEC_PER_MSEC)
 
 static struct {
 	atomic_bool on;
 	struct engine_fd listener; /* not open: no other host connects to this process */
+	struct sv_timer pause;	   /* of the listener */
 } fabric = { .listener.fd = -1 };
 
 bool sv_fabric_is_on(void)
@@ -36,12 +38,27 @@ bool sv_fabric_is_on(void)
 
 /* ---- the port ---- */
 
+static void listener_continue(struct sv_timer *timer)
+{
+	if (sv_fabric_link_has_room())
+		sv_engine_fd_modify(&fabric.listener, EPOLLIN);
+	else
+		sv_engine_timer_arm(timer, clock_now() + FULL_PAUSE, listener_continue);
+}
+
 static void listener_ready(struct engine_fd *watch, uint32_t events)
 {
 	(void)events;
 	for (unsigned i = 0; i < ACCEPTS; i++) {
-		int fd = sv_runtime_accept(watch->fd);
+		int fd;
 
+		if (!sv_fabric_link_has_room()) {
+			sv_engine_fd_modify(watch, 0);
+			sv_engine_timer_arm(&fabric.pause, clock_now() + FULL_PAUSE,
+					    listener_continue);
+			return;
+		}
+		fd = sv_runtime_accept(watch->fd);
 		if (fd < 0)
 			return;
 		sv_fabric_link_accept(fd);
@@ -198,6 +215,7 @@ void sv_fabric_stop(void)
 {
 	atomic_store_explicit(&fabric.on, false, memory_order_release);
 	sv_engine_fd_remove(&fabric.listener);
+	sv_engine_timer_cancel(&fabric.pause);
 	sv_fabric_endpoint_flush();
 	sv_fabric_links_close();
 	sv_ud_waits_close();
@@ -221,6 +239,7 @@ void sv_fabric_fork_parent(void)
 void sv_fabric_fork_child(void)
 {
 	atomic_store_explicit(&fabric.on, false, memory_order_release);
+	fabric.pause = (struct sv_timer){ .armed = false };
 	sv_fabric_links_fork_child();
 	sv_fabric_endpoint_fork_child();
 	sv_fabric_peers_fork_child();

@@ -12,50 +12,19 @@
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/link.h"
+#include "softverbs/fabric/unproven.h"
 #include "softverbs/link/cm_calls.h"
-#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-#define PASSIVE_TIME (2 * NSEC_PER_SEC) /* until a link that was begun there is ready */
-#define ACTIVE_TIME  (4 * NSEC_PER_SEC) /* until one that was begun here is */
-#define HALF_OPEN    64u		/* links that were begun there and are not ready */
+#define PASSIVE_TIME (2 * NSEC_PER_SEC) /* for a step of a link that was begun there */
+#define ACTIVE_TIME  (4 * NSEC_PER_SEC) /* for one of a link that was begun here */
 #define ENDING_STEP  NSEC_PER_MSEC
 #define ENDING_QUIET 10u   /* steps without a message before a peer is gone */
 #define ENDING_STEPS 1000u /* of a peer that goes on to send */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local int cancel_before;
-
 static LIST_HEAD(, fabric_link) links = LIST_HEAD_INITIALIZER(links); /* fabric's lock */
 static LIST_HEAD(, fabric_link) by_token[256]; /* those that are ready; fabric's lock */
-static unsigned half_open;		       /* engine */
-
-void sv_fabric_lock(void)
-{
-	int before = cancel_off();
-
-	pthread_mutex_lock(&lock);
-	cancel_before = before;
-}
-
-bool sv_fabric_trylock(void)
-{
-	int before = cancel_off();
-
-	if (pthread_mutex_trylock(&lock)) {
-		cancel_restore(before);
-		return false;
-	}
-	cancel_before = before;
-	return true;
-}
-
-void sv_fabric_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-	cancel_restore(cancel_before);
-}
 
 static struct fabric_link *link_of(void *member, size_t offset)
 {
@@ -96,9 +65,9 @@ static struct sv_peer *link_close(struct fabric_link *link)
 {
 	struct sv_peer *peer;
 
+	if (!link->active && link->state < FABRIC_TARGET)
+		sv_unproven_remove(link);
 	sv_fabric_lock();
-	if (!link->active && link->state < FABRIC_READY)
-		half_open--;
 	if (link->state == FABRIC_READY)
 		LIST_REMOVE(link, token_entry);
 	link->state = FABRIC_DOWN;
@@ -114,8 +83,6 @@ static struct sv_peer *link_close(struct fabric_link *link)
 
 void sv_fabric_link_opened_locked(struct fabric_link *link)
 {
-	if (!link->active)
-		half_open--;
 	link->state = FABRIC_READY;
 	LIST_INSERT_HEAD(&by_token[link->token % 256], link, token_entry);
 }
@@ -216,12 +183,33 @@ void sv_fabric_links_fork_child(void)
 		link_free(&link->job);
 	}
 	memset(by_token, 0, sizeof(by_token));
-	half_open = 0;
+	sv_unproven_forget();
+}
+
+/* Whether this process, not the other side, is late. */
+static bool is_unread(const struct fabric_link *link)
+{
+	char byte;
+
+	return link->state != FABRIC_LOOKUP && /* where nothing is read */
+	       recv(link->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 static void link_late(struct sv_timer *timer)
 {
-	sv_fabric_link_down(link_of(timer, offsetof(struct fabric_link, timer)), ETIMEDOUT);
+	struct fabric_link *link = link_of(timer, offsetof(struct fabric_link, timer));
+
+	if (is_unread(link))
+		sv_engine_timer_arm(timer, clock_now() + NSEC_PER_SEC, link_late);
+	else
+		sv_fabric_link_down(link, ETIMEDOUT);
+}
+
+void sv_fabric_link_step(struct fabric_link *link)
+{
+	uint64_t time = link->active ? ACTIVE_TIME : PASSIVE_TIME;
+
+	sv_engine_timer_arm(&link->timer, clock_now() + time, link_late);
 }
 
 /* ---- begin ---- */
@@ -278,7 +266,7 @@ static void link_ready(struct engine_fd *watch, uint32_t events)
 }
 
 /* The link owns `fd` in any case. */
-static int link_watch_locked(struct fabric_link *link, int fd, uint32_t events, uint64_t time)
+static int link_watch_locked(struct fabric_link *link, int fd, uint32_t events)
 {
 	int error;
 
@@ -286,7 +274,7 @@ static int link_watch_locked(struct fabric_link *link, int fd, uint32_t events, 
 	LIST_INSERT_HEAD(&links, link, entry);
 	socket_set(fd);
 	error = sv_engine_fd_add(&link->watch, fd, events, link_ready);
-	sv_engine_timer_arm(&link->timer, clock_now() + time, link_late);
+	sv_fabric_link_step(link);
 	return error;
 }
 
@@ -328,7 +316,7 @@ int sv_fabric_link_open(const struct sv_ip *host, const struct wire_target *targ
 	}
 	sv_fabric_lock();
 	link->found = found;
-	link_watch_locked(link, fd, EPOLLOUT, ACTIVE_TIME); /* after an error the timer ends it */
+	link_watch_locked(link, fd, EPOLLOUT); /* after an error the timer ends it */
 	sv_fabric_unlock();
 	return 0;
 }
@@ -340,15 +328,26 @@ static struct fabric_link *passive_new(int fd)
 	struct fabric_link *link = NULL;
 	uint16_t port;
 
-	if (half_open < HALF_OPEN && !getpeername(fd, (struct sockaddr *)&address, &size))
+	if (!getpeername(fd, (struct sockaddr *)&address, &size))
 		link = link_new();
 	if (!link || sv_ip_from_sockaddr(&link->host, &port, (struct sockaddr *)&address)) {
 		free(link);
 		close(fd);
 		return NULL;
 	}
-	half_open++;
 	return link;
+}
+
+bool sv_fabric_link_has_room(void)
+{
+	struct fabric_link *silent;
+
+	if (sv_unproven_has_room())
+		return true;
+	silent = sv_unproven_silent();
+	if (silent)
+		sv_fabric_link_down(silent, ETIMEDOUT);
+	return silent;
 }
 
 void sv_fabric_link_accept(int fd)
@@ -359,8 +358,9 @@ void sv_fabric_link_accept(int fd)
 	if (!link)
 		return;
 	link->state = FABRIC_PRELUDE;
+	sv_unproven_add(link);
 	sv_fabric_lock();
-	error = link_watch_locked(link, fd, EPOLLIN, PASSIVE_TIME);
+	error = link_watch_locked(link, fd, EPOLLIN);
 	sv_fabric_unlock();
 	if (error)
 		sv_fabric_link_down(link, error);
@@ -376,7 +376,7 @@ void sv_fabric_link_adopt(int fd, const struct wire_target *target)
 	link->state = FABRIC_TARGET;
 	link->target = *target;
 	sv_fabric_lock();
-	error = link_watch_locked(link, fd, EPOLLIN, PASSIVE_TIME);
+	error = link_watch_locked(link, fd, EPOLLIN);
 	sv_fabric_unlock();
 	if (error)
 		sv_fabric_link_down(link, error);

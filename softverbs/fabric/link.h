@@ -50,7 +50,7 @@ struct fabric_link {
 	struct engine_fd watch; /* the socket; -1 after its end */
 	struct engine_fd asked; /* FABRIC_LOOKUP: the socket of a name */
 	struct engine_job job;
-	struct sv_timer timer;	      /* limits the time until it is ready */
+	struct sv_timer timer;	      /* limits the time of a step, until it is ready */
 	enum fabric_state state;      /* written by the engine, inside the fabric's lock */
 	bool active;		      /* begun here */
 	struct sv_ip host;	      /* the other one */
@@ -74,6 +74,9 @@ struct fabric_link {
 	struct fabric_peer *peer; /* FABRIC_READY; holds no reference, see peers.c */
 	LIST_ENTRY(fabric_link) entry;
 	LIST_ENTRY(fabric_link) token_entry; /* FABRIC_READY */
+	/* begun there, and not proven yet; engine */
+	TAILQ_ENTRY(fabric_link) unproven_entry;
+	uint64_t accepted_at;
 };
 
 /* Guards what is said so above, and the lists of links and peers. Acquired after the links lock. */
@@ -91,10 +94,14 @@ struct fabric_out *sv_fabric_out_new(enum wire_type type,
 				     size_t size); /* to fill; NULL: no memory */
 int sv_fabric_link_out_locked(struct fabric_link *link,
 			      struct fabric_out *out); /* takes ownership */
-void sv_fabric_link_accept(int fd);		       /* takes ownership */
+/* Whether one more connection may be accepted. If not, it waits in the kernel: the peer finds room later. */
+bool sv_fabric_link_has_room(void);
+void sv_fabric_link_accept(int fd); /* takes ownership */
 /* A connection that another process of this host accepted and proved, for `target`. */
 void sv_fabric_link_adopt(int fd, const struct wire_target *target);
 void sv_fabric_link_answer(struct fabric_link *link, enum wire_status status);
+/* What the link waits for has come; the next step has its time. */
+void sv_fabric_link_step(struct fabric_link *link);
 void sv_fabric_link_down(struct fabric_link *link, int error);
 void sv_fabric_links_close(void);
 void sv_fabric_links_fork_child(void);

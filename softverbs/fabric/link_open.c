@@ -7,6 +7,7 @@
 #include "softverbs/base/log_from.h"
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/link.h"
+#include "softverbs/fabric/unproven.h"
 #include "softverbs/link/runtime.h"
 
 /* The messages before the frames are short, and the socket is new: it has room. */
@@ -22,6 +23,7 @@ static void state_set(struct fabric_link *link, enum fabric_state state)
 	sv_fabric_lock();
 	link->state = state;
 	sv_fabric_unlock();
+	sv_fabric_link_step(link);
 }
 
 static int link_end(struct fabric_link *link, int error)
@@ -83,6 +85,7 @@ static int proof_check(struct fabric_link *link, const uint8_t *bytes)
 		return link_end(link, EACCES);
 	}
 	sv_fabric_prove(verdict + 1, false, link->nonce);
+	sv_unproven_remove(link);
 	state_set(link, FABRIC_TARGET);
 	link->error = plain_send(link, verdict, sizeof(verdict));
 	return link->error ? -1 : 0;
@@ -102,6 +105,7 @@ static int verdict_take(struct fabric_link *link, const uint8_t *bytes)
 	link->state = FABRIC_ANSWER;
 	link->error = sv_fabric_link_send_locked(link, WIRE_TARGET, target, sizeof(target));
 	sv_fabric_unlock();
+	sv_fabric_link_step(link);
 	return link->error ? -1 : 0;
 }
 

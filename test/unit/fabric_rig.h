@@ -128,22 +128,35 @@ static inline bool rig_is_closed(int fd)
 	return !rig_read(fd, &byte, 1);
 }
 
-/* Exchanges preludes; proves with `key`. The verdict, or -1 at the end of the stream. */
-static inline int rig_prove(int fd, const char *key)
+static inline void rig_prelude(int fd)
+{
+	uint8_t nonce[WIRE_NONCE], bytes[WIRE_PRELUDE];
+
+	memset(nonce, 7, sizeof(nonce));
+	sv_wire_prelude_write(bytes, nonce);
+	rig_write(fd, bytes, sizeof(bytes));
+}
+
+/* Reads the other side's prelude; proves with `key`. The verdict, or -1 at the end of the stream. */
+static inline int rig_proof(int fd, const char *key)
 {
 	uint8_t said[8 + 2 * WIRE_NONCE] = "softverA", bytes[WIRE_PRELUDE], proof[WIRE_PROOF],
 			     verdict[WIRE_VERDICT];
 	uint32_t version;
 
 	memset(said + 8, 7, WIRE_NONCE);
-	sv_wire_prelude_write(bytes, said + 8);
-	rig_write(fd, bytes, sizeof(bytes));
 	if (!rig_read(fd, bytes, sizeof(bytes)) ||
 	    !sv_wire_prelude_read(bytes, &version, said + 8 + WIRE_NONCE))
 		return -1;
 	sv_fabric_plugin()->digest(key, strlen(key), said, sizeof(said), proof);
 	rig_write(fd, proof, sizeof(proof));
 	return rig_read(fd, verdict, sizeof(verdict)) ? verdict[0] : -1;
+}
+
+static inline int rig_prove(int fd, const char *key)
+{
+	rig_prelude(fd);
+	return rig_proof(fd, key);
 }
 
 static inline void rig_frame(int fd, enum wire_type type, const void *payload, size_t size)

@@ -135,28 +135,6 @@ static void strangers(void)
 	sv_runtime_release();
 }
 
-/* As many as there may be say nothing; then there is room again. */
-static void half_open_links(void)
-{
-	struct wire_target target = { .kind = WIRE_TO_CHECK, .end = rig_end };
-	struct wire_answer answer;
-	uint16_t port = rig_on();
-	int fds[80], fd;
-
-	for (unsigned i = 0; i < 80; i++)
-		fds[i] = rig_dial(port);
-	CU_ASSERT_TRUE(rig_is_closed(fds[79]));
-	for (unsigned i = 0; i < 80; i++) {
-		CU_ASSERT_TRUE(rig_is_closed(fds[i]));
-		close(fds[i]);
-	}
-	fd = rig_dial(port);
-	CU_ASSERT_EQUAL(rig_prove(fd, ""), WIRE_WELCOME);
-	CU_ASSERT_EQUAL(rig_target(fd, &target, &answer), WIRE_LINKED);
-	close(fd);
-	sv_runtime_release();
-}
-
 static void bytes(void)
 {
 	static const uint8_t expected[] = { 0,	3, 0x0a, 0xbc, 0, 0, 1, 6, 0x12, 0x34, 0,    9,
@@ -642,7 +620,6 @@ static const struct unit_test tests[] = {
 	{ "two processes have one link", one_link },
 	{ "a process of another kind is refused", another_kind },
 	{ "strangers are refused, each in its way", strangers },
-	{ "links that say nothing are limited, and end", half_open_links },
 	{ "messages are taken from those that were given a token", messages },
 	{ "messages are handled in the order in which they were sent", order },
 	{ "a peer that leaves gets an answer when its messages were handled", peer_leaves },
