@@ -3,6 +3,8 @@
  * More connections from other hosts at once than may be unproven. Links have a limited time, and the machine may be busy, so
  * that one try of five counts.
  */
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include "softverbs/attend.h"
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/transport.h"
@@ -84,30 +86,99 @@ static void many_peers(void)
 	sv_runtime_release();
 }
 
+/* ---- an engine that is late ---- */
+
 static uint64_t stall_end;
 
-static void stall(struct engine_job *job)
+static void stall(void)
 {
-	(void)job;
 	while (clock_now() < stall_end)
 		poll(NULL, 0, 1);
 }
 
-/* The proof arrives in time, while the engine of this process is busy beyond the time of the link. */
-static void busy_engine(void)
+/* The engine reads what has come before it fires the timer of the link. */
+static void stall_in_job(struct engine_job *job)
 {
-	static struct engine_job job;
-	uint16_t port = rig_on();
+	(void)job;
+	stall();
+}
+
+static void stall_in_ready(struct engine_fd *watch, uint32_t events)
+{
+	uint64_t count;
+
+	(void)events;
+	CU_ASSERT_EQUAL(read(watch->fd, &count, sizeof(count)), (ssize_t)sizeof(count));
+	stall();
+}
+
+static void fire_nothing(struct sv_timer *timer)
+{
+	(void)timer;
+}
+
+static struct engine_fd stalling = { .fd = -1 };
+
+/* The engine fires the timer of the link before it reads: a timer is due when it enters what stalls it. */
+static void stall_before_timers(struct engine_job *job)
+{
+	static struct sv_timer timer;
+	uint64_t one = 1;
+
+	(void)job;
+	CU_ASSERT_EQUAL(write(stalling.fd, &one, sizeof(one)), (ssize_t)sizeof(one));
+	sv_engine_timer_arm(&timer, clock_now(), fire_nothing);
+}
+
+static atomic_bool reached;
+
+static void reach(struct engine_job *job)
+{
+	(void)job;
+	atomic_store(&reached, true);
+}
+
+static bool is_reached(void *unused)
+{
+	(void)unused;
+	return atomic_load(&reached);
+}
+
+/* The engine has fired the timers that were due with what it read last. */
+static void engine_passes(struct engine_job *job)
+{
+	atomic_store(&reached, false);
+	sv_engine_defer(job, reach);
+	CU_ASSERT_TRUE(unit_wait_for(is_reached, NULL, UNIT_PATIENCE));
+}
+
+/* The proof arrives in time, while the engine of this process is busy beyond the time of the link. */
+static void is_welcome(uint16_t port, struct engine_job jobs[2], void (*run)(struct engine_job *))
+{
 	int fd = rig_dial(port);
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 
 	rig_prelude(fd);
 	CU_ASSERT_EQUAL(poll(&poll_fd, 1, (int)UNIT_PATIENCE), 1);
 	stall_end = clock_now() + 2500 * NSEC_PER_MSEC;
-	sv_engine_defer(&job, stall);
+	sv_engine_defer(&jobs[0], run);
 	CU_ASSERT_EQUAL(rig_proof(fd, ""), WIRE_WELCOME);
+	engine_passes(&jobs[1]);
 	CU_ASSERT_TRUE(is_answered(fd));
 	close(fd);
+}
+
+static void busy_engine(void)
+{
+	static struct engine_job jobs[4];
+	uint16_t port = rig_on();
+
+	is_welcome(port, jobs, stall_in_job);
+	CU_ASSERT_EQUAL_FATAL(sv_engine_fd_add(&stalling, eventfd(0, EFD_CLOEXEC), EPOLLIN,
+					       stall_in_ready),
+			      0);
+	is_welcome(port, jobs + 2, stall_before_timers);
+	sv_engine_fd_remove(&stalling);
 	sv_runtime_release();
 }
 
