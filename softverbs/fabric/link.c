@@ -17,8 +17,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define PASSIVE_TIME (2 * NSEC_PER_SEC) /* for a step of a link that was begun there */
-#define ACTIVE_TIME  (4 * NSEC_PER_SEC) /* for one of a link that was begun here */
+/* For a step before the proofs, of a link that was begun there, and of one that was begun here. */
+#define PASSIVE_TIME (2 * NSEC_PER_SEC)
+#define ACTIVE_TIME  (4 * NSEC_PER_SEC)
 #define ENDING_STEP  NSEC_PER_MSEC
 #define ENDING_QUIET 10u   /* steps without a message before a peer is gone */
 #define ENDING_STEPS 1000u /* of a peer that goes on to send */
@@ -205,9 +206,20 @@ static void link_late(struct sv_timer *timer)
 		sv_fabric_link_down(link, ETIMEDOUT);
 }
 
+/*
+ * The other side of a link that is proven may have taken this process as its peer already. If this side gave up then, the
+ * other one would report a dead process to its QPs. So it has the time of a host that vanishes.
+ */
+static uint64_t step_time(const struct fabric_link *link)
+{
+	if (link->state >= FABRIC_TARGET)
+		return sv_setting(SV_SET_FABRIC_TIMEOUT) * NSEC_PER_SEC;
+	return link->active ? ACTIVE_TIME : PASSIVE_TIME;
+}
+
 void sv_fabric_link_step(struct fabric_link *link)
 {
-	uint64_t time = link->active ? ACTIVE_TIME : PASSIVE_TIME;
+	uint64_t time = step_time(link);
 
 	sv_engine_timer_arm(&link->timer, clock_now() + time, link_late);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/link/cm_calls.h"
@@ -219,6 +220,14 @@ struct sv_link *sv_link_open_locked(uint16_t slot)
 	return link;
 }
 
+/* Whether this process, not the peer, is late. The peer may hold a link for ready that is given up here. */
+static bool is_unread(const struct sv_link *link)
+{
+	char byte;
+
+	return link->watch.fd >= 0 && recv(link->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
 static void link_late(struct sv_timer *timer)
 {
 	struct sv_link *link =
@@ -226,8 +235,12 @@ static void link_late(struct sv_timer *timer)
 	int error = ETIMEDOUT;
 
 	sv_links_lock();
-	if (link->state == LINK_WAITING && clock_now() < link->deadline)
+	if (is_unread(link)) {
+		link->deadline = clock_now() + NSEC_PER_SEC;
+		error = 0;
+	} else if (link->state == LINK_WAITING && clock_now() < link->deadline) {
 		error = link_connect_locked(link);
+	}
 	if (!error || error == EAGAIN)
 		sv_engine_timer_arm(timer, error ? clock_now() + RETRY_TIME : link->deadline,
 				    link_late);

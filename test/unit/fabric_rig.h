@@ -137,20 +137,32 @@ static inline void rig_prelude(int fd)
 	rig_write(fd, bytes, sizeof(bytes));
 }
 
-/* Reads the other side's prelude; proves with `key`. The verdict, or -1 at the end of the stream. */
-static inline int rig_proof(int fd, const char *key)
+/* Reads the other side's prelude; proves with `key`. False at the end of the stream. */
+static inline bool rig_proof_send(int fd, const char *key)
 {
-	uint8_t said[8 + 2 * WIRE_NONCE] = "softverA", bytes[WIRE_PRELUDE], proof[WIRE_PROOF],
-			     verdict[WIRE_VERDICT];
+	uint8_t said[8 + 2 * WIRE_NONCE] = "softverA", bytes[WIRE_PRELUDE], proof[WIRE_PROOF];
 	uint32_t version;
 
 	memset(said + 8, 7, WIRE_NONCE);
 	if (!rig_read(fd, bytes, sizeof(bytes)) ||
 	    !sv_wire_prelude_read(bytes, &version, said + 8 + WIRE_NONCE))
-		return -1;
+		return false;
 	sv_fabric_plugin()->digest(key, strlen(key), said, sizeof(said), proof);
 	rig_write(fd, proof, sizeof(proof));
+	return true;
+}
+
+/* -1 at the end of the stream. */
+static inline int rig_verdict(int fd)
+{
+	uint8_t verdict[WIRE_VERDICT];
+
 	return rig_read(fd, verdict, sizeof(verdict)) ? verdict[0] : -1;
+}
+
+static inline int rig_proof(int fd, const char *key)
+{
+	return rig_proof_send(fd, key) ? rig_verdict(fd) : -1;
 }
 
 static inline int rig_prove(int fd, const char *key)
@@ -183,6 +195,14 @@ static inline int rig_target(int fd, const struct wire_target *target, struct wi
 	    !sv_wire_answer_read(back + WIRE_HEADER, frame.size, answer))
 		return -1;
 	return answer->status;
+}
+
+static inline bool rig_is_answered(int fd)
+{
+	struct wire_target target = { .kind = WIRE_TO_CHECK, .end = rig_end };
+	struct wire_answer answer;
+
+	return rig_target(fd, &target, &answer) == WIRE_LINKED;
 }
 
 /* ---- a host that is connected to ---- */
