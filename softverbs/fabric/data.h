@@ -113,9 +113,9 @@ bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size);
 /* Engine: the link has ended. */
 void sv_far_peer_gone(struct sv_peer *peer);
 
-/* serve.c, with the data lock */
-int sv_far_proxy_open_locked(struct sv_far *far, struct sv_qp *qp);
-void sv_far_proxy_close_locked(struct sv_far *far);
+/* serve.c, with the data lock: the QP executes requests of its peer. 0, or an errno with a log line. */
+int sv_far_serve_open_locked(struct sv_far *far, struct sv_qp *qp);
+void sv_far_serve_close_locked(struct sv_far *far);
 
 /* peers.c */
 /* Sends a request or an answer, by the endpoint or over the link. Takes ownership. 0 or errno. */

@@ -3,7 +3,7 @@
  * Room `fabric`: processes of other hosts: links over TCP with proofs of a shared key, the way to the right process, requests
  * and datagrams. One transport (transport.h); payload may go through a provider of libfabric instead (plugin.h).
  *
- * A peer's requests are executed here by a proxy, a QP of this process that is connected as a local initiator is (serve.c), so
+ * A peer's requests are executed here by a proxy, a QP of this process that is connected as a local initiator is (proxy.c), so
  * that every rule of a local connection holds. Values from a link are checked before use; a stranger costs one connection and
  * one log line. This header is what the connection manager asks.
  * Locks: `far`, for proxies; the fabric's, for links and peers; `reading`, for the one thread that reads an endpoint.

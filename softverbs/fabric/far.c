@@ -8,30 +8,7 @@
 #include "softverbs/fabric/transport.h"
 #include "softverbs/fabric/ud.h"
 #include "softverbs/rc/rc.h"
-#include "util/cancel.h"
 #include "util/log.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local int cancel_before;
-
-void sv_far_lock(void)
-{
-	int before = cancel_off();
-
-	pthread_mutex_lock(&lock);
-	cancel_before = before;
-}
-
-void sv_far_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-	cancel_restore(cancel_before);
-}
-
-void sv_far_lock_renew(void)
-{
-	pthread_mutex_init(&lock, NULL);
-}
 
 /* ---- open and close ---- */
 
@@ -91,7 +68,7 @@ int sv_far_open(struct sv_qp *qp)
 	}
 	far->peer = sv_fabric_peer_at(&host, (uint16_t)qp_peer_id_of(far->qpn));
 	sv_far_lock();
-	error = sv_far_proxy_open_locked(far, qp);
+	error = sv_far_serve_open_locked(far, qp);
 	if (!error) {
 		/* initiators of this process are woken for the proxy */
 		atomic_store_explicit(&qp->peer, sv_peer_self(), memory_order_release);
@@ -120,7 +97,7 @@ static void far_close(struct sv_qp *qp)
 	lock_release(&qp->sq.lock);
 	sv_far_polls_lead(qp->send_cq, false);
 	sv_far_polls_lead(qp->recv_cq, false);
-	sv_far_proxy_close_locked(far);
+	sv_far_serve_close_locked(far);
 	sv_far_unlock();
 	if (far->peer)
 		sv_peer_put(far->peer);

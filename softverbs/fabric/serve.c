@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The responder's side of a QP whose peer is on another host: collects its requests, has a proxy execute them, and
  * answers. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <unistd.h>
-#include <fcntl.h>
-#include "softverbs/base/log_from.h"
-#include "softverbs/fabric/data.h"
+#include "softverbs/fabric/proxy.h"
 #include "softverbs/link/runtime.h"
-#include "softverbs/object/region.h"
 #include "softverbs/rc/rc.h"
-#include "softverbs/verbs/context.h"
-#include "softverbs/verbs/qp.h"
 #include "util/log.h"
 
 #define POLLED 32
@@ -26,189 +18,27 @@ struct far_work {
 	uint8_t data[];
 };
 
-/* What all proxies share, from the first to the last of them; the data lock. */
+/* Of all QPs; the data lock. */
 static struct {
-	unsigned users;
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;
-	uint32_t key; /* of a region that is all memory, for this PD alone, without remote access */
-	struct engine_fd *watch; /* a copy of the channel's descriptor */
-	unsigned works;		 /* posted to proxies */
-	bool armed;
-	uint64_t bytes; /* of requests */
-} proxies;
-
-struct proxies_watch {
-	struct engine_fd fd;
-	struct engine_job job;
-};
-
-static void completions_take_locked(void);
-
-/* ---- what proxies share ---- */
-
-static void proxies_ready(struct engine_fd *watch, uint32_t events)
-{
-	struct ibv_cq *cq;
-	void *context;
-
-	(void)events;
-	sv_far_lock();
-	if (watch == proxies.watch) {
-		if (!ibv_get_cq_event(proxies.channel, &cq, &context))
-			ibv_ack_cq_events(cq, 1);
-		proxies.armed = false;
-		completions_take_locked();
-	}
-	sv_far_unlock();
-}
-
-static void watch_free(struct engine_job *job)
-{
-	free((char *)job - offsetof(struct proxies_watch, job));
-}
-
-static int watch_open_locked(void)
-{
-	struct proxies_watch *watch = calloc(1, sizeof(*watch));
-	int fd;
-
-	if (!watch)
-		return ENOMEM;
-	fd = fcntl(proxies.channel->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0) {
-		free(watch);
-		return EMFILE;
-	}
-	proxies.watch = &watch->fd;
-	return sv_engine_fd_add(&watch->fd, fd, EPOLLIN, proxies_ready);
-}
-
-static void proxies_close_locked(void)
-{
-	if (proxies.watch) {
-		sv_engine_fd_remove(proxies.watch);
-		sv_engine_defer(&((struct proxies_watch *)(void *)proxies.watch)->job, watch_free);
-	}
-	if (proxies.key)
-		sv_region_withdraw(proxies.key);
-	if (proxies.cq)
-		ibv_destroy_cq(proxies.cq);
-	if (proxies.channel)
-		ibv_destroy_comp_channel(proxies.channel);
-	if (proxies.pd)
-		ibv_dealloc_pd(proxies.pd);
-	if (proxies.context)
-		ibv_close_device(proxies.context);
-	memset(&proxies, 0, sizeof(proxies));
-}
-
-static int region_open_locked(void)
-{
-	struct region_entry all = { .type = REGION_MR,
-				    .access = IBV_ACCESS_LOCAL_WRITE | REGION_LOCAL,
-				    .pd = proxies.pd->handle,
-				    .length = UINT64_MAX };
-
-	proxies.key = sv_region_reserve();
-	if (!proxies.key)
-		return ENOMEM;
-	sv_region_publish(proxies.key, &all);
-	return 0;
-}
-
-static int proxies_open_locked(void)
-{
-	proxies.context = sv_context_open(sv_device_soft(), sv_runtime_client());
-	if (proxies.context)
-		proxies.pd = ibv_alloc_pd(proxies.context);
-	if (proxies.pd)
-		proxies.channel = ibv_create_comp_channel(proxies.context);
-	if (proxies.channel && !fcntl(proxies.channel->fd, F_SETFL, O_NONBLOCK))
-		proxies.cq = ibv_create_cq(proxies.context, SV_MAX_CQE, NULL, proxies.channel, 0);
-	if (!proxies.cq)
-		return errno ? errno : ENOMEM;
-	return region_open_locked() ? ENOMEM : watch_open_locked();
-}
+	unsigned count; /* posted to proxies */
+	uint64_t bytes; /* of these, and of those that are coming in */
+} works;
 
 void sv_far_fork_child(void)
 {
-	memset(&proxies, 0, sizeof(proxies)); /* the parent's */
+	memset(&works, 0, sizeof(works)); /* the parent's */
+	sv_far_proxies_fork_child();
 	sv_far_lock_renew();
 }
 
-/* ---- the proxy ---- */
-
-static int proxy_connect(struct sv_qp *proxy, const struct sv_qp *qp)
-{
-	struct ibv_qp_attr attr = {
-		.port_num = 1,
-		.dest_qp_num = qp->ibv.qp_num,
-		.path_mtu = IBV_MTU_4096,
-		.max_rd_atomic = SV_MAX_RD_ATOMIC,
-		.ah_attr.port_num = 1,
-	};
-	int error;
-
-	error = sv_qp_enter_state(&proxy->ibv, IBV_QPS_RESET, IBV_QPS_INIT, &attr, IBV_QP_PORT);
-	if (!error)
-		error = sv_qp_enter_state(&proxy->ibv, IBV_QPS_INIT, IBV_QPS_RTR, &attr,
-					  IBV_QP_DEST_QPN | IBV_QP_AV | IBV_QP_PATH_MTU);
-	return error ? error
-		     : sv_qp_enter_state(&proxy->ibv, IBV_QPS_RTR, IBV_QPS_RTS, &attr,
-					 IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-int sv_far_proxy_open_locked(struct sv_far *far, struct sv_qp *qp)
-{
-	struct ibv_qp_init_attr init = {
-		.qp_type = qp->sq.service == SERVICE_UC ? IBV_QPT_UC : IBV_QPT_RC,
-		.sq_sig_all = 1,
-		.cap = { .max_send_wr = FAR_WINDOW, .max_send_sge = 1 },
-	};
-	int error = 0;
-
-	if (!proxies.users++)
-		error = proxies_open_locked();
-	init.send_cq = init.recv_cq = proxies.cq;
-	if (!error) {
-		far->proxy = sv_qp_make(proxies.pd, &init);
-		error = far->proxy ? proxy_connect(far->proxy, qp) : errno;
-	}
-	if (error) {
-		log_at(LOG_ERROR, "softverbs: qp 0x%x: for a peer on another host: %s",
-		       qp->ibv.qp_num, strerror(error));
-		sv_far_proxy_close_locked(far);
-	}
-	return error;
-}
+/* ---- works ---- */
 
 static void work_free_locked(struct far_work *work)
 {
 	if (!work)
 		return;
-	proxies.bytes -= work->request.length;
+	works.bytes -= work->request.length;
 	free(work);
-}
-
-void sv_far_proxy_close_locked(struct sv_far *far)
-{
-	struct far_work *work;
-
-	if (far->proxy)
-		ibv_destroy_qp(&far->proxy->ibv); /* it uses the memory of the works */
-	while ((work = STAILQ_FIRST(&far->works))) {
-		STAILQ_REMOVE_HEAD(&far->works, entry);
-		proxies.works--;
-		work_free_locked(work);
-	}
-	work_free_locked(far->coming);
-	far->coming = NULL;
-	far->proxy = NULL;
-	if (!--proxies.users)
-		proxies_close_locked();
 }
 
 /* ---- answers ---- */
@@ -248,7 +78,7 @@ static void work_done_locked(struct far_work *work, enum ibv_wc_status status)
 
 	STAILQ_REMOVE(&far->works, work, far_work, entry);
 	far->pending--;
-	proxies.works--;
+	works.count--;
 	answer_post(far->peer, &work->request, status, data ? work->data : NULL);
 	work_free_locked(work);
 }
@@ -258,7 +88,7 @@ static void completions_poll_locked(void)
 	struct ibv_wc wc[POLLED];
 	int count;
 
-	while ((count = ibv_poll_cq(proxies.cq, POLLED, wc)) > 0)
+	while ((count = ibv_poll_cq(sv_far_proxies_cq_locked(), POLLED, wc)) > 0)
 		for (int i = 0; i < count; i++)
 			work_done_locked((struct far_work *)(uintptr_t)wc[i].wr_id, wc[i].status);
 }
@@ -267,11 +97,29 @@ static void completions_poll_locked(void)
 static void completions_take_locked(void)
 {
 	completions_poll_locked();
-	if (!proxies.works || proxies.armed)
-		return;
-	proxies.armed = true;
-	ibv_req_notify_cq(proxies.cq, 0);
-	completions_poll_locked();
+	if (works.count && sv_far_proxies_arm_locked())
+		completions_poll_locked();
+}
+
+/* ---- open and close ---- */
+
+int sv_far_serve_open_locked(struct sv_far *far, struct sv_qp *qp)
+{
+	return sv_far_proxy_open_locked(far, qp, completions_take_locked);
+}
+
+void sv_far_serve_close_locked(struct sv_far *far)
+{
+	struct far_work *work;
+
+	sv_far_proxy_close_locked(far); /* it uses the memory of the works */
+	while ((work = STAILQ_FIRST(&far->works))) {
+		STAILQ_REMOVE_HEAD(&far->works, entry);
+		works.count--;
+		work_free_locked(work);
+	}
+	work_free_locked(far->coming);
+	far->coming = NULL;
 }
 
 /* ---- requests ---- */
@@ -290,7 +138,8 @@ static void work_post_locked(struct far_work *work)
 {
 	const struct far_request *request = &work->request;
 	struct sv_far *far = work->far;
-	struct ibv_sge sge = { (uintptr_t)work->data, request->length, proxies.key };
+	struct ibv_sge sge = { (uintptr_t)work->data, request->length,
+			       sv_far_proxies_key_locked() };
 	struct ibv_send_wr wr = { .wr_id = (uintptr_t)work,
 				  .sg_list = &sge,
 				  .num_sge = request->length ? 1 : 0,
@@ -315,7 +164,7 @@ static void work_post_locked(struct far_work *work)
 	patience_set(far->proxy, request);
 	STAILQ_INSERT_TAIL(&far->works, work, entry);
 	far->pending++;
-	proxies.works++;
+	works.count++;
 	far->expected++;
 	if (ibv_post_send(&far->proxy->ibv, &wr, &bad))
 		work_done_locked(work, IBV_WC_REM_OP_ERR);
@@ -326,12 +175,12 @@ static struct far_work *work_new_locked(struct sv_far *far, const struct far_req
 {
 	struct far_work *work = NULL;
 
-	if (proxies.bytes + request->length <= FAR_BUFFERS)
+	if (works.bytes + request->length <= FAR_BUFFERS)
 		work = malloc(sizeof(*work) + request->length);
 	if (!work)
 		return NULL;
 	*work = (struct far_work){ .far = far, .request = *request };
-	proxies.bytes += request->length;
+	works.bytes += request->length;
 	return work;
 }
 
