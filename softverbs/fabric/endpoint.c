@@ -11,7 +11,7 @@
 #include "softverbs/base/log_from.h"
 #include "softverbs/base/settings.h"
 #include "softverbs/fabric/data.h"
-#include "softverbs/fabric/endpoint.h"
+#include "softverbs/fabric/endpoint_out.h"
 #include "softverbs/fabric/frames.h"
 #include "softverbs/fabric/pause.h"
 #include "softverbs/fabric/transport.h"
@@ -33,10 +33,7 @@ static struct {
 	pthread_mutex_t reading; /* one thread reads at a time; acquired before all other locks */
 	struct engine_fd watch;
 	struct sv_timer pace;
-	_Atomic(uint32_t) stuck_count; /* length of `stuck` */
-	/* inside the fabric's lock */
-	LIST_HEAD(, fabric_peer) stuck; /* they have frames that could not be sent yet */
-	unsigned peers, flying;
+	unsigned peers; /* this and the next inside the fabric's lock */
 	uint64_t dropped;
 } endpoint = { .watch.fd = -1, .reading = PTHREAD_MUTEX_INITIALIZER };
 
@@ -67,121 +64,6 @@ uint64_t sv_fabric_endpoint_dropped(void)
 	return dropped;
 }
 
-/* ---- output ---- */
-
-/* The engine reads the end of the link, and reports it. */
-static void link_break_locked(struct fabric_peer *peer, const char *what, int error)
-{
-	if (!peer->link)
-		return;
-	log_at(LOG_NOTE, "softverbs: %s: %s: %s; its link ends", peer->link->name, what,
-	       strerror(error));
-	shutdown(peer->link->watch.fd, SHUT_RDWR);
-}
-
-static void frame_left_locked(struct fabric_peer *peer, const struct fabric_out *out)
-{
-	peer->backlog.left += out->size;
-	if (peer->backlog.waited)
-		sv_peer_ring(sv_peer_self()); /* the engine continues the send queues that wait */
-	peer->backlog.waited = false;
-}
-
-/* Sends a frame and returns true, or keeps nothing of it. A frame under way holds its peer. */
-static bool frame_send_locked(struct fabric_peer *peer, struct fabric_out *out)
-{
-	int error;
-
-	out->to = peer;
-	wire_put(out->bytes, peer->token, WIRE_TOKEN);
-	sv_fabric_order_write(&peer->order, out->bytes + WIRE_TOKEN);
-	sv_peer_hold(&peer->peer);
-	endpoint.flying++;
-	error = endpoint.calls->send(endpoint.open, peer->remote, &out->op, out->bytes,
-				     WIRE_TOKEN + out->size);
-	peer->order.sent += error != EAGAIN;
-	if (error == EINPROGRESS)
-		return true;
-	endpoint.flying--;
-	sv_peer_put(&peer->peer); /* not the last one: it is linked */
-	if (error == EAGAIN)
-		return false;
-	frame_left_locked(peer, out);
-	free(out);
-	if (error)
-		link_break_locked(peer, "a message is refused", error);
-	return true;
-}
-
-static void stuck_set_locked(struct fabric_peer *peer, bool stuck)
-{
-	if (peer->stuck == stuck)
-		return;
-	peer->stuck = stuck;
-	if (stuck)
-		LIST_INSERT_HEAD(&endpoint.stuck, peer, stuck_entry);
-	else
-		LIST_REMOVE(peer, stuck_entry);
-	atomic_fetch_add_explicit(&endpoint.stuck_count, stuck ? 1 : UINT32_MAX,
-				  memory_order_relaxed);
-}
-
-/* Sends what waits, in order. */
-static void waiting_send_locked(struct fabric_peer *peer)
-{
-	struct fabric_out *out;
-
-	while ((out = STAILQ_FIRST(&peer->waiting))) {
-		STAILQ_REMOVE_HEAD(&peer->waiting, entry);
-		if (frame_send_locked(peer, out))
-			continue;
-		STAILQ_INSERT_HEAD(&peer->waiting, out, entry);
-		break;
-	}
-	stuck_set_locked(peer, out);
-}
-
-static void pace_fire(struct sv_timer *timer);
-
-void sv_fabric_endpoint_send_locked(struct fabric_peer *peer, struct fabric_out *out)
-{
-	peer->backlog.queued += out->size;
-	if (peer->opened && STAILQ_EMPTY(&peer->waiting) && frame_send_locked(peer, out))
-		return;
-	STAILQ_INSERT_TAIL(&peer->waiting, out, entry);
-	if (!peer->opened || peer->stuck)
-		return;
-	stuck_set_locked(peer, true);
-	sv_engine_timer_arm(&endpoint.pace, clock_now() + PACE, pace_fire);
-}
-
-static void stuck_send(void)
-{
-	struct fabric_peer *peer, *next;
-
-	sv_fabric_lock();
-	for (peer = LIST_FIRST(&endpoint.stuck); peer; peer = next) {
-		next = LIST_NEXT(peer, stuck_entry);
-		waiting_send_locked(peer);
-	}
-	sv_fabric_unlock();
-}
-
-static void message_sent(struct sv_endpoint_op *op, int error)
-{
-	struct fabric_out *out = (struct fabric_out *)(void *)op; /* its first member */
-	struct fabric_peer *peer = out->to;
-
-	sv_fabric_lock();
-	endpoint.flying--;
-	frame_left_locked(peer, out);
-	if (error)
-		link_break_locked(peer, "a message is lost", error);
-	sv_fabric_unlock();
-	free(out);
-	sv_peer_put(&peer->peer);
-}
-
 /* ---- input ---- */
 
 static void drop_locked(void)
@@ -210,7 +92,7 @@ static void message_arrived(const uint8_t *bytes, size_t size)
 		return;
 	if (!sv_fabric_order_read(peer, at, size - WIRE_TOKEN)) {
 		sv_fabric_lock();
-		link_break_locked(peer, "a message is malformed", EPROTO);
+		sv_fabric_link_break_locked(peer, "a message is malformed", EPROTO);
 		sv_fabric_unlock();
 	}
 	sv_peer_put(&peer->peer);
@@ -218,13 +100,19 @@ static void message_arrived(const uint8_t *bytes, size_t size)
 
 /* ---- progress ---- */
 
+static void pace_fire(struct sv_timer *timer);
+
+static void pace_soon(void)
+{
+	sv_engine_timer_arm(&endpoint.pace, clock_now() + PACE, pace_fire);
+}
+
 /* The caller has `reading`. */
 static unsigned read_some(void)
 {
 	unsigned count = endpoint.calls->read(endpoint.open);
 
-	if (atomic_load_explicit(&endpoint.stuck_count, memory_order_relaxed))
-		stuck_send();
+	sv_fabric_stuck_send();
 	return count;
 }
 
@@ -253,12 +141,12 @@ static void pace_set(bool all_read)
 	bool needed;
 
 	sv_fabric_lock();
-	needed = !LIST_EMPTY(&endpoint.stuck) || (!endpoint.has_fd && endpoint.peers);
+	needed = sv_fabric_any_stuck_locked() || (!endpoint.has_fd && endpoint.peers);
 	sv_fabric_unlock();
 	if (!all_read)
 		sv_engine_timer_arm(&endpoint.pace, clock_now(), pace_fire);
 	else if (needed)
-		sv_engine_timer_arm(&endpoint.pace, clock_now() + PACE, pace_fire);
+		pace_soon();
 }
 
 static void engine_read(void)
@@ -304,7 +192,7 @@ static bool is_idle(void)
 	bool idle;
 
 	sv_fabric_lock();
-	idle = !endpoint.flying && LIST_EMPTY(&endpoint.stuck);
+	idle = sv_fabric_outs_are_idle_locked();
 	sv_fabric_unlock();
 	return idle;
 }
@@ -343,9 +231,9 @@ void sv_fabric_endpoint_peer_opened_locked(struct fabric_peer *peer)
 	if (peer->opened || !peer->link)
 		return;
 	peer->opened = true;
-	waiting_send_locked(peer);
+	sv_fabric_waiting_send_locked(peer);
 	if (peer->stuck)
-		sv_engine_timer_arm(&endpoint.pace, clock_now() + PACE, pace_fire);
+		pace_soon();
 }
 
 static bool leads(const struct sv_peer *self, const struct sv_peer *peer)
@@ -364,7 +252,7 @@ void sv_fabric_endpoint_peer_known_locked(struct fabric_peer *peer)
 		return;
 	out = sv_fabric_out_new(WIRE_OPEN, 0);
 	if (!out) {
-		link_break_locked(peer, "no first message", ENOMEM);
+		sv_fabric_link_break_locked(peer, "no first message", ENOMEM);
 		return;
 	}
 	peer->backlog.queued += out->size;
@@ -374,13 +262,7 @@ void sv_fabric_endpoint_peer_known_locked(struct fabric_peer *peer)
 
 void sv_fabric_endpoint_peer_leave_locked(struct fabric_peer *peer)
 {
-	struct fabric_out *out;
-
-	stuck_set_locked(peer, false);
-	while ((out = STAILQ_FIRST(&peer->waiting))) {
-		STAILQ_REMOVE_HEAD(&peer->waiting, entry);
-		free(out);
-	}
+	sv_fabric_waiting_drop_locked(peer);
 	if (peer->generation)
 		endpoint.peers--;
 }
@@ -412,7 +294,7 @@ static int watch_open(void)
 
 static int provider_open(const char *wish)
 {
-	static const struct sv_endpoint_events events = { message_arrived, message_sent };
+	static const struct sv_endpoint_events events = { message_arrived, sv_fabric_message_sent };
 	int error;
 
 	opening = true;
@@ -449,7 +331,7 @@ int sv_fabric_endpoint_open(const char *wish)
 	if (error)
 		return error;
 	endpoint.generation++;
-	LIST_INIT(&endpoint.stuck);
+	sv_fabric_outs_open(endpoint.calls, endpoint.open, pace_soon);
 	error = watch_open();
 	if (error) {
 		sv_fabric_endpoint_close();
@@ -480,7 +362,6 @@ void sv_fabric_endpoint_fork_child(void)
 	endpoint.pace = (struct sv_timer){ .armed = false };
 	sv_fabric_pause_fork_child();
 	pthread_mutex_init(&endpoint.reading, NULL);
-	LIST_INIT(&endpoint.stuck);
-	atomic_store(&endpoint.stuck_count, 0);
-	endpoint.peers = endpoint.flying = 0;
+	sv_fabric_outs_forget();
+	endpoint.peers = 0;
 }

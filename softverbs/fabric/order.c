@@ -5,7 +5,6 @@
 #include "softverbs/fabric/frames.h"
 #include "softverbs/fabric/peers.h"
 
-#define NUMBER	    6u		/* offset in the header; two bytes */
 #define EARLY_BYTES (64u << 20) /* that are kept of a peer */
 
 struct fabric_early {
@@ -28,11 +27,6 @@ void sv_fabric_order_close(struct fabric_order *order)
 		TAILQ_REMOVE(&order->early, early, entry);
 		free(early);
 	}
-}
-
-void sv_fabric_order_write(const struct fabric_order *order, uint8_t *header)
-{
-	wire_put(header + NUMBER, order->sent, 2);
 }
 
 static int16_t distance(uint16_t number, uint16_t from)
@@ -79,7 +73,7 @@ static struct fabric_early *early_take(struct fabric_order *order)
 bool sv_fabric_order_read(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 {
 	struct fabric_order *order = &from->order;
-	const uint8_t *at = bytes + NUMBER;
+	const uint8_t *at = bytes + ORDER_NUMBER;
 	struct fabric_early *early;
 	uint16_t number;
 	bool sound;

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include "softverbs/fabric/wire.h"
+
+#define ORDER_NUMBER (WIRE_HEADER - 2) /* where it is in the header */
 
 struct fabric_peer;
 struct fabric_early;
@@ -25,7 +28,10 @@ struct fabric_order {
 void sv_fabric_order_open(struct fabric_order *order);
 void sv_fabric_order_close(struct fabric_order *order);
 /* Writes the number of the next message into its header. */
-void sv_fabric_order_write(const struct fabric_order *order, uint8_t *header);
+static inline void sv_fabric_order_write(const struct fabric_order *order, uint8_t *header)
+{
+	wire_put(header + ORDER_NUMBER, order->sent, 2);
+}
 /*
  * Handles a message of the peer, a frame, and those that waited for it; or keeps it. One thread at a time. False: one is
  * malformed, or there is no memory for it.

@@ -27,7 +27,7 @@ struct fabric_peer {
 	uint64_t remote;		   /* as the endpoint knows it */
 	unsigned generation;		   /* of that endpoint; 0: none */
 	bool opened;			   /* messages may be sent to it */
-	bool stuck;			   /* listed in endpoint.c */
+	bool stuck;			   /* listed in endpoint_out.c */
 	STAILQ_HEAD(, fabric_out) waiting; /* for the endpoint */
 	struct fabric_backlog backlog;	   /* of the endpoint */
 	struct fabric_order order;	   /* of its messages */
