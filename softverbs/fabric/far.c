@@ -8,7 +8,10 @@
 #include "softverbs/fabric/transport.h"
 #include "softverbs/fabric/ud.h"
 #include "softverbs/rc/rc.h"
+#include "util/clock.h"
 #include "util/log.h"
+
+#define SEARCH_PAUSE (100 * NSEC_PER_MSEC)
 
 /* ---- open and close ---- */
 
@@ -111,6 +114,21 @@ static uint32_t far_initiator(const struct sv_qp *qp)
 
 /* ---- the link ---- */
 
+/* Whether a link has failed in a way that says nothing of the process it was for. */
+static bool is_passing(int error)
+{
+	return error == ECONNRESET || error == EPIPE || error == EAGAIN || error == ETIMEDOUT;
+}
+
+/* The retries of a QP may be many seconds apart. */
+static void search_again_soon(struct sv_qp *qp)
+{
+	lock_acquire(&qp->sq.lock);
+	if (qp->sq.wait == SQ_SILENT && qp->sq.deadline > clock_now() + SEARCH_PAUSE)
+		sv_sq_retry_at_locked(qp, clock_now() + SEARCH_PAUSE);
+	lock_release(&qp->sq.lock);
+}
+
 /* The index may be another QP's by now, so the peer is taken from the list. */
 static void far_found(uint32_t index, struct sv_peer *peer, int error)
 {
@@ -138,6 +156,8 @@ static void far_found(uint32_t index, struct sv_peer *peer, int error)
 		sv_sq_unreachable(qp);
 	else
 		sv_sq_run(qp);
+	if (is_passing(error))
+		search_again_soon(qp);
 	sv_qp_unpin(qp);
 }
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/* An RC QP that looks for its peer on another host, which the test plays. */
+#include <infiniband/verbs.h>
+#include "softverbs/fabric/data.h"
+#include "softverbs/verbs/qp.h"
+#include "test/unit/fabric_rig.h"
+#include "util/clock.h"
+
+#define OTHER	 5u /* the slot of the process of the other host */
+#define THEIR_QP (OTHER << 12 | 3)
+
+/* 192.0.2.1, an address that no host has (RFC 5737) */
+static const uint8_t elsewhere[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
+
+static struct {
+	uint16_t port;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+} own;
+
+static void qp_connect(uint8_t timeout)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	CU_ASSERT_EQUAL(ibv_modify_qp(own.qp, &attr,
+				      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					      IBV_QP_ACCESS_FLAGS),
+			0);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
+				     .path_mtu = IBV_MTU_1024,
+				     .dest_qp_num = THEIR_QP,
+				     .ah_attr = { .is_global = 1, .port_num = 1 } };
+	memcpy(attr.ah_attr.grh.dgid.raw, elsewhere, sizeof(elsewhere));
+	CU_ASSERT_EQUAL(ibv_modify_qp(own.qp, &attr,
+				      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					      IBV_QP_MIN_RNR_TIMER),
+			0);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = timeout, .retry_cnt = 7 };
+	CU_ASSERT_EQUAL(ibv_modify_qp(own.qp, &attr,
+				      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					      IBV_QP_MAX_QP_RD_ATOMIC),
+			0);
+	/* the other host, as it is known to programs, is at the rig's address */
+	CU_ASSERT_PTR_NOT_NULL_FATAL(far_of(qp_of(own.qp)));
+	CU_ASSERT_TRUE(sv_ip_parse(&far_of(qp_of(own.qp))->host, "::ffff:" RIG_HOST));
+}
+
+static void own_open(uint8_t timeout)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 8 } };
+
+	own.port = rig_on();
+	own.context = ibv_open_device(sv_device_soft());
+	CU_ASSERT_PTR_NOT_NULL_FATAL(own.context);
+	own.pd = ibv_alloc_pd(own.context);
+	own.cq = ibv_create_cq(own.context, 64, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = own.cq;
+	own.qp = ibv_create_qp(own.pd, &init);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(own.qp);
+	qp_connect(timeout);
+}
+
+static void own_close(void)
+{
+	CU_ASSERT_EQUAL(ibv_destroy_qp(own.qp), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_cq(own.cq), 0);
+	CU_ASSERT_EQUAL(ibv_dealloc_pd(own.pd), 0);
+	CU_ASSERT_EQUAL(ibv_close_device(own.context), 0);
+	sv_runtime_release();
+}
+
+static void send_one(uint32_t imm)
+{
+	struct ibv_send_wr wr = { .wr_id = imm,
+				  .opcode = IBV_WR_SEND_WITH_IMM,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .imm_data = htonl(imm) },
+			   *bad;
+
+	CU_ASSERT_EQUAL(ibv_post_send(own.qp, &wr, &bad), 0);
+}
+
+/* The request comes over that link. */
+static bool comes(int fd, uint32_t imm)
+{
+	struct wire_frame frame;
+	struct far_request request;
+	uint8_t payload[FAR_REQUEST_SIZE];
+
+	return rig_frame_read(fd, &frame, payload, sizeof(payload)) && frame.type == WIRE_REQUEST &&
+	       sv_far_request_read(payload, frame.size, &request) && request.dest == THEIR_QP &&
+	       request.imm == htonl(imm);
+}
+
+/* A peer that breaks off has not said that there is no such process. The QP's first retry is 8.6 s away. */
+static void broken_off(void)
+{
+	struct wire_target target;
+	uint64_t begin;
+	int listener, fd;
+
+	own_open(21);
+	listener = rig_listen(own.port);
+	begin = clock_now();
+	send_one(7);
+	for (unsigned i = 0; i < 3; i++)
+		close(rig_accept(listener)); /* the target is not read: TCP resets */
+	fd = rig_accept(listener);
+	rig_answer(fd, WIRE_LINKED, &target);
+	CU_ASSERT_EQUAL(target.slot, OTHER);
+	CU_ASSERT_TRUE(comes(fd, 7));
+	CU_ASSERT_TRUE(clock_now() - begin < 8 * NSEC_PER_SEC);
+	close(fd);
+	close(listener);
+	own_close();
+}
+
+static const struct unit_test tests[] = {
+	{ "a link that breaks off is begun again long before the retry of the QP", broken_off },
+};
+
+int main(int argc, char **argv)
+{
+	return rig_can() ? unit_main("softverbs fabric rc", tests, 1, argc, argv) : 77;
+}
