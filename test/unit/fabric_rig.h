@@ -85,14 +85,21 @@ static inline uint16_t rig_on(void)
 	return rig_on_as(WIRE_KIND_LINK);
 }
 
-static inline int rig_dial(uint16_t port)
+/* Connects a socket of the caller's. */
+static inline bool rig_connect(int fd, uint16_t port)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				  .sin_port = htons(port) };
+
+	return !connect(fd, (struct sockaddr *)&to, sizeof(to));
+}
+
+static inline int rig_dial(uint16_t port)
+{
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
+	if (rig_connect(fd, port))
 		return fd;
 	close(fd);
 	return -1;
@@ -121,11 +128,13 @@ static inline void rig_write(int fd, const void *bytes, size_t size)
 	CU_ASSERT_EQUAL(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
 }
 
+/* Waits for the end of the stream. */
 static inline bool rig_is_closed(int fd)
 {
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	char byte;
 
-	return !rig_read(fd, &byte, 1);
+	return poll(&poll_fd, 1, (int)UNIT_PATIENCE) == 1 && recv(fd, &byte, 1, 0) <= 0;
 }
 
 static inline void rig_prelude(int fd)

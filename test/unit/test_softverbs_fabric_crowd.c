@@ -4,6 +4,7 @@
  * that one try of five counts.
  */
 #include "test/unit/fabric_rig.h"
+#include "test/unit/files.h"
 #include "util/clock.h"
 
 #define CROWD 200u
@@ -72,12 +73,40 @@ static void many_peers(void)
 	sv_runtime_release();
 }
 
+/* A connection for which there is no descriptor ends at once, and others are let in later. */
+static void no_descriptors(void)
+{
+	uint16_t port;
+	int fd;
+
+	if (!limit_is_real()) {
+		puts("skipped: the test of descriptors: this process cannot limit them");
+		return;
+	}
+	port = rig_on();
+	fd = rig_dial(port);
+	CU_ASSERT_EQUAL(rig_prove(fd, ""), WIRE_WELCOME);
+	close(fd);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	limit_fds(0);
+	CU_ASSERT_TRUE(rig_connect(fd, port));
+	CU_ASSERT_TRUE(rig_is_closed(fd));
+	limit_fds(-1);
+	close(fd);
+	fd = rig_dial(port);
+	CU_ASSERT_EQUAL(rig_prove(fd, ""), WIRE_WELCOME);
+	CU_ASSERT_TRUE(rig_is_answered(fd));
+	close(fd);
+	sv_runtime_release();
+}
+
 static const struct unit_test tests[] = {
 	{ "strangers that say nothing delay a peer, but not for long", silent_strangers },
 	{ "many peers at once are let in, one after the other", many_peers },
+	{ "a connection without a descriptor ends, and the next one is let in", no_descriptors },
 };
 
 int main(int argc, char **argv)
 {
-	return rig_can() ? unit_main("softverbs fabric crowd", tests, 2, argc, argv) : 77;
+	return rig_can() ? unit_main("softverbs fabric crowd", tests, 3, argc, argv) : 77;
 }
