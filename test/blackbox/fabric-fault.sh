@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# The network between two hosts fails while programs use it. A gap is waited out; a host that vanishes is given up after
-# SOFTVERBS_FABRIC_TIMEOUT; a stopped process goes on where it was; strangers on the port disturb no traffic; a
-# killed process is reported at once, at whatever instant: 10 kills, or 500 with LONG_SECONDS (make check-storms).
+# The network between two hosts fails while programs use it. A gap is waited out; a link that is reset is reported; a host
+# that vanishes is given up after SOFTVERBS_FABRIC_TIMEOUT; a stopped process goes on where it was; strangers on the port
+# disturb no traffic; a killed process is reported at once, at whatever instant: 10 kills, or 500 with LONG_SECONDS (make
+# check-storms).
 . test/blackbox/lib-fabric.sh
 needs rping
 kills=10
@@ -82,6 +83,27 @@ before=$(lines)
 kill -CONT $program
 within 30 goes_on || fail 'no data after the server goes on'
 
+# The link's TCP connection is reset: each side reports the end, and the next connection finds a new link.
+python3 - "$program" <<'END' || fail 'the link is not reset'
+import ctypes, os, re, sys
+pid = int(sys.argv[1])
+lines = [line.split() for family in ('tcp', 'tcp6') for line in open(f'/proc/{pid}/net/{family}')]
+links = {line[9] for line in lines if line[3] == '01' and line[1].endswith(':%04X' % 20515)}
+libc = ctypes.CDLL(None, use_errno=True)
+pidfd, reset = os.pidfd_open(pid), 0
+for fd in os.listdir(f'/proc/{pid}/fd'):
+	of = re.fullmatch(r'socket:\[(\d+)\]', os.readlink(f'/proc/{pid}/fd/{fd}'))
+	if of and of[1] in links:
+		copy = libc.syscall(438, pidfd, int(fd), 0)	# pidfd_getfd
+		reset += not libc.connect(copy, bytes(16), 16)	# AF_UNSPEC resets it
+sys.exit(0 if reset else 1)
+END
+within 10 says server 'DISCONNECT' || fail 'the server hears nothing of the reset of its link'
+within 10 has_ended || fail 'the client hears nothing of the reset of its link'
+wait "$server_pid" "$client_pid"
+serve
+flow
+
 # A host that vanishes: each side gives the other up.
 kill_program "$client_pid"
 within 10 has_ended
@@ -119,4 +141,4 @@ while [ $i -lt "$kills" ]; do
 	i=$((i + 1))
 done
 within 3 nothing_left || fail 'names of the software device are left'
-echo "a gap, strangers, a stopped server, a host that vanishes, $kills kills"
+echo "a gap, strangers, a stopped server, a reset, a host that vanishes, $kills kills"
