@@ -4,25 +4,30 @@
 #include <stdio.h>
 #include "test/conform/con.h"
 
-struct sockaddr_storage con_address(uint16_t port)
+struct sockaddr_storage con_address_of(const union ibv_gid *gid, uint16_t port)
 {
 	static const uint8_t ipv4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct sockaddr_storage storage = { 0 };
 
-	if (!memcmp(device_gid.raw, ipv4_mapped, sizeof(ipv4_mapped))) {
+	if (!memcmp(gid->raw, ipv4_mapped, sizeof(ipv4_mapped))) {
 		struct sockaddr_in *sin = (struct sockaddr_in *)(void *)&storage;
 
 		sin->sin_family = AF_INET;
 		sin->sin_port = htons(port);
-		memcpy(&sin->sin_addr, device_gid.raw + 12, 4);
+		memcpy(&sin->sin_addr, gid->raw + 12, 4);
 	} else {
 		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)(void *)&storage;
 
 		sin6->sin6_family = AF_INET6;
 		sin6->sin6_port = htons(port);
-		memcpy(&sin6->sin6_addr, device_gid.raw, 16);
+		memcpy(&sin6->sin6_addr, gid->raw, 16);
 	}
 	return storage;
+}
+
+struct sockaddr_storage con_address(uint16_t port)
+{
+	return con_address_of(&device_gid, port);
 }
 
 bool con_readable(struct rdma_event_channel *channel, unsigned milliseconds)
@@ -109,9 +114,10 @@ void con_close(struct con *con)
 	*con = (struct con){ 0 };
 }
 
-bool con_resolve(struct con *con, struct rdma_cm_id **id, uint16_t port)
+bool con_resolve_at(struct con *con, struct rdma_cm_id **id, const union ibv_gid *gid,
+		    uint16_t port)
 {
-	struct sockaddr_storage address = con_address(port);
+	struct sockaddr_storage address = con_address_of(gid, port);
 	bool good = !rdma_create_id(con->client, id, NULL, con->listener->ps) &&
 		    !rdma_resolve_addr(*id, NULL, (struct sockaddr *)&address, 2000) &&
 		    con_comes(con->client, RDMA_CM_EVENT_ADDR_RESOLVED) &&
@@ -120,6 +126,11 @@ bool con_resolve(struct con *con, struct rdma_cm_id **id, uint16_t port)
 
 	CU_ASSERT_TRUE(good);
 	return good;
+}
+
+bool con_resolve(struct con *con, struct rdma_cm_id **id, uint16_t port)
+{
+	return con_resolve_at(con, id, &device_gid, port);
 }
 
 bool con_make_qp(struct rdma_cm_id *id)

@@ -9,6 +9,8 @@
 
 /* The address of the device's GID, with port 0. */
 struct sockaddr_storage con_address(uint16_t port);
+/* That of another host. */
+struct sockaddr_storage con_address_of(const union ibv_gid *gid, uint16_t port);
 
 /* An id and, where it has one, its QP with the CQs that rdma_create_qp makes. */
 struct con {
@@ -37,6 +39,8 @@ bool con_silent(struct rdma_event_channel *channel);
 
 /* Makes an id on the client's channel, resolved to `port`, without a QP. */
 bool con_resolve(struct con *con, struct rdma_cm_id **id, uint16_t port);
+bool con_resolve_at(struct con *con, struct rdma_cm_id **id, const union ibv_gid *gid,
+		    uint16_t port);
 bool con_make_qp(struct rdma_cm_id *id);
 struct rdma_conn_param con_param(const void *data, uint8_t length);
 /* Resolves to the listener, makes a QP, and calls rdma_connect. */

@@ -1,28 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* rdma_cm between two processes, and the death of one. */
-#include <netinet/in.h>
+/* rdma_cm between two processes, which may be on two hosts (remote.h), and the death of one. */
+#include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "test/conform/con.h"
+#include "test/conform/remote.h"
 
 /* ---- the peer process: reports its progress on stdout, then waits to be killed ---- */
 
+struct report {
+	uint16_t value;
+	union ibv_gid gid; /* by which the process is reached */
+};
+
 static void report(uint16_t value)
 {
-	if (write(STDOUT_FILENO, &value, sizeof(value)) != sizeof(value))
+	struct report report = { value, device_gid };
+
+	if (write(STDOUT_FILENO, &report, sizeof(report)) != sizeof(report))
 		exit(2);
+}
+
+static void stay(void)
+{
+	report(1);
 	for (;;)
 		pause();
 }
 
-/* Connects to the port and takes the events of a connection. */
-static void act_connector(uint16_t port)
+/* Connects to the port of that address and takes the events of a connection. */
+static void act_connector(const char *host, uint16_t port)
 {
 	struct rdma_conn_param param = con_param(NULL, 0); /* retry_count is for both sides */
-	struct sockaddr_storage address = con_address(port);
+	union ibv_gid gid = { .raw = { 0 } };
+	struct sockaddr_storage address;
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
@@ -30,13 +44,15 @@ static void act_connector(uint16_t port)
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id;
 
+	inet_pton(AF_INET6, host, &gid);
+	address = con_address_of(&gid, port);
 	param.retry_count = 1;
 	if (channel && !rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) &&
 	    !rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 2000) &&
 	    con_comes(channel, RDMA_CM_EVENT_ADDR_RESOLVED) && !rdma_resolve_route(id, 2000) &&
 	    con_comes(channel, RDMA_CM_EVENT_ROUTE_RESOLVED) && !rdma_create_qp(id, NULL, &init) &&
 	    !rdma_connect(id, &param) && con_comes(channel, RDMA_CM_EVENT_ESTABLISHED))
-		report(1);
+		stay();
 }
 
 /* Listens, reports its port, reads a request, accepts it if `accepts`, and does nothing further. */
@@ -57,23 +73,22 @@ static void act_listener(bool accepts)
 	    rdma_bind_addr(id, (struct sockaddr *)&address) || rdma_listen(id, 4))
 		return;
 	port = ntohs(rdma_get_src_port(id));
-	if (write(STDOUT_FILENO, &port, sizeof(port)) != sizeof(port))
-		return;
+	report(port);
 	event = con_wait(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (event && accepts &&
 	    (rdma_create_qp(event->id, NULL, &init) || rdma_accept(event->id, &param) ||
 	     !con_comes(channel, RDMA_CM_EVENT_ESTABLISHED))) /* it dies before it refuses */
 		return;
-	report(1);
+	stay();
 }
 
 static void act(int argc, char **argv)
 {
-	if (argc < 3 || strcmp(argv[1], "--act"))
+	if (argc < 5 || strcmp(argv[1], "--act"))
 		return;
 	if (conform_open()) {
 		if (!strcmp(argv[2], "connect"))
-			act_connector((uint16_t)atoi(argv[3]));
+			act_connector(argv[4], (uint16_t)atoi(argv[3]));
 		else
 			act_listener(!strcmp(argv[2], "accept"));
 	}
@@ -85,13 +100,15 @@ static void act(int argc, char **argv)
 struct other {
 	pid_t pid;
 	int out;
+	union ibv_gid gid; /* of its last report */
 };
 
 static bool start(struct other *other, const char *role, uint16_t port)
 {
-	char number[8];
+	char number[8], host[INET6_ADDRSTRLEN];
 	int ends[2];
 
+	inet_ntop(AF_INET6, &device_gid, host, sizeof(host));
 	snprintf(number, sizeof(number), "%u", port);
 	if (pipe(ends))
 		return false;
@@ -100,7 +117,8 @@ static bool start(struct other *other, const char *role, uint16_t port)
 		dup2(ends[1], STDOUT_FILENO);
 		close(ends[0]);
 		close(ends[1]);
-		execl("/proc/self/exe", "other", "--act", role, number, (char *)NULL);
+		if (remote_net_enter())
+			execl("/proc/self/exe", "other", "--act", role, number, host, (char *)NULL);
 		_exit(127);
 	}
 	close(ends[1]);
@@ -108,15 +126,16 @@ static bool start(struct other *other, const char *role, uint16_t port)
 	return other->pid > 0;
 }
 
-/* Returns the next report of the process, or 0 if none comes. */
+/* Returns what the process reports next, or 0 if nothing comes. */
 static uint16_t reported(struct other *other)
 {
-	uint16_t value = 0;
+	struct report report = { 0 };
 
-	return readable(other->out, PATIENCE) &&
-			       read(other->out, &value, sizeof(value)) == sizeof(value)
-		       ? value
-		       : 0;
+	if (!readable(other->out, PATIENCE) ||
+	    read(other->out, &report, sizeof(report)) != sizeof(report))
+		return 0;
+	other->gid = report.gid;
+	return report.value;
 }
 
 static void kill_it(struct other *other)
@@ -185,7 +204,8 @@ static bool connect_to(struct con *con, struct other *other, const char *role)
 	CU_ASSERT_TRUE_FATAL(start(other, role, 0));
 	port = reported(other);
 	CU_ASSERT_NOT_EQUAL_FATAL(port, 0);
-	CU_ASSERT_TRUE_FATAL(con_resolve(con, &con->active, port) && con_make_qp(con->active));
+	CU_ASSERT_TRUE_FATAL(con_resolve_at(con, &con->active, &other->gid, port) &&
+			     con_make_qp(con->active));
 	CU_ASSERT_EQUAL(rdma_connect(con->active, &param), 0);
 	return true;
 }
@@ -241,7 +261,8 @@ static void port_of_a_dead_listener(void)
 	CU_ASSERT_TRUE_FATAL(start(&other, "ignore", 0));
 	port = reported(&other);
 	kill_it(&other);
-	CU_ASSERT_TRUE_FATAL(con_resolve(&con, &con.active, port) && con_make_qp(con.active));
+	CU_ASSERT_TRUE_FATAL(con_resolve_at(&con, &con.active, &other.gid, port) &&
+			     con_make_qp(con.active));
 	CU_ASSERT_EQUAL(rdma_connect(con.active, &param), 0);
 	event = con_wait(con.client, RDMA_CM_EVENT_REJECTED);
 	CU_ASSERT_PTR_NOT_NULL(event);

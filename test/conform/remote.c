@@ -269,8 +269,7 @@ static int64_t ask(struct remote *peer, const struct command *command, struct an
 
 #define ASK(peer, ...) ask(peer, &(struct command){ __VA_ARGS__ }, NULL)
 
-/* In the child: enters the network namespace of the peers. */
-static bool net_enter(void)
+bool remote_net_enter(void)
 {
 	const char *name = getenv("CONFORM_PEER_NET");
 	int fd;
@@ -296,7 +295,7 @@ static bool start(struct remote *peer)
 	peer->pid = fork();
 	if (!peer->pid) {
 		snprintf(number, sizeof(number), "%d", dup(fds[1])); /* survives exec */
-		if (net_enter())
+		if (remote_net_enter())
 			execl("/proc/self/exe", "peer", "--peer", number, (char *)NULL);
 		_exit(127);
 	}

@@ -21,6 +21,9 @@ struct remote {
 /* Called first in main: does not return if argv says that this process is a peer. */
 void remote_main(int argc, char **argv);
 
+/* In a child that is to be a peer: enters the network namespace of peers. */
+bool remote_net_enter(void);
+
 /* Starts a peer, opens a side in each process with these options, and connects them. */
 bool remote_open(struct remote *peer, struct side *here, const struct pair_options *options);
 /* Lets the peer close everything; it must exit with 0. */
