@@ -52,6 +52,16 @@ both() {
 	within 3 empty || fail "left: $(ls "$folder")"
 }
 
+# kill_apart PID: kills what `timeout` with that process id runs. `unshare` with a name space of processes has a child, which
+# the kernel kills after it.
+kill_apart() {
+	inner=$1
+	while child=$(cat "/proc/$inner/task/$inner/children") && [ -n "$child" ]; do inner=${child%% *}; done
+	kill_program "$1"
+	wait "$1"
+	within 10 not_running "$inner" || fail 'a killed program goes on'
+}
+
 served=
 for spaces in '-n' '-n -p -f --kill-child' '-Urn' '-Urn -p -f --kill-child'; do
 	export spaces
@@ -70,12 +80,10 @@ for spaces in '-n' '-n -p -f --kill-child' '-Urn' '-Urn -p -f --kill-child'; do
 	victim_pid=$started
 	within 30 says victim 'ping data' || fail 'the client does not begin'
 	: >"$tmp/server"
-	kill_program "$victim_pid"
-	wait "$victim_pid"
+	kill_apart "$victim_pid"
 	within 10 says server 'DISCONNECT' || fail 'the server hears nothing of the death of its client'
 	client rping -c -a 10.9.0.1 -C 2 -V
-	kill_program "$server_pid"
-	wait "$server_pid"
+	kill_apart "$server_pid"
 	holds ,7174, || fail 'a killed process left no name: this proves nothing'
 	both 7174 rping -s -a 10.9.0.1 -C 5 -- rping -c -a 10.9.0.1 -C 5 -V
 done
