@@ -33,7 +33,8 @@ of() {
 cell() {
 	server=$1 client=$2 ready=$3 done=$4
 	shift 4
-	pair_again 'conn established: 0x40*3\|CR REJECT\|REJECTED; error: 8\|REJ, reason=8\|REJECTED\|nnot connect to' "$ready" "$(of "$server" "$* -P scm")" \
+	again='conn established: 0x40*3\|CR REJECT\|REJECTED; error: 8\|REJ, reason=8\|REJECTED\|nnot connect to'
+	pair_again "$again\|$dtestx_race" "$ready" "$(of "$server" "$* -P scm")" \
 		"$(of "$client" "$* -P scm -h $address")"
 	for side in server client; do
 		says $side "$done" || fail "$*, $server serves $client: the $side does not say: $done"

@@ -119,13 +119,16 @@ pair() {
 }
 
 # pair_again WORDS READY SERVER CLIENT: the same for a server that prints its address before it listens. A client that
-# is faster is rejected and prints WORDS; then another pair is started.
+# is faster is rejected, and one of them prints WORDS; then another pair is started.
+pair_says() {
+	says client "$1" || says server "$1"
+}
 pair_again() {
 	words=$1
 	shift
 	tries_begin
-	until meet "$@" && ! says client "$words"; do
-		says client "$words" && tries_left || fail "$3 did not succeed"
+	until meet "$@" && ! pair_says "$words"; do
+		pair_says "$words" && tries_left || fail "$3 did not succeed"
 		kill_program "$server_pid" 2>"$tmp/kill"
 		wait "$server_pid"
 	done

@@ -23,7 +23,7 @@ sed -i 's|^exec|export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}/usr/libexec/coreu
 # ofed READY DONE SERVER CLIENT: the programs always exit with 0, so their output is checked.
 ofed() {
 	ready=$1 done=$2 client=$4
-	pair_again 'REJ, reason=8' "$ready" "$3" "$client"
+	pair_again "REJ, reason=8\|$dtestx_race" "$ready" "$3" "$client"
 	for side in server client; do
 		says $side "$done" || fail "$client: the $side does not say: $done"
 		! says $side 'FAILED\|ERR!' || fail "$client: the $side speaks of failure"
