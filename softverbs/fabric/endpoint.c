@@ -175,9 +175,9 @@ static void fd_ready(struct engine_fd *watch, uint32_t events)
 		engine_read();
 }
 
-uint16_t sv_fabric_endpoint_drain(const struct fabric_peer *peer)
+uint32_t sv_fabric_endpoint_drain(const struct fabric_peer *peer)
 {
-	uint16_t next;
+	uint32_t next;
 
 	pthread_mutex_lock(&endpoint.reading);
 	for (unsigned i = 0; i < ROUNDS && read_some(); i++)

@@ -40,7 +40,7 @@ uint64_t sv_fabric_endpoint_dropped(void);
 /* Takes ownership; sends it now or later. */
 void sv_fabric_endpoint_send_locked(struct fabric_peer *peer, struct fabric_out *out);
 /* Engine: reads what has arrived. Returns the number of the next message of this peer. */
-uint16_t sv_fabric_endpoint_drain(const struct fabric_peer *peer);
+uint32_t sv_fabric_endpoint_drain(const struct fabric_peer *peer);
 /* Waits, not for long, until what was sent is on its way. */
 void sv_fabric_endpoint_flush(void);
 

@@ -136,7 +136,7 @@ void sv_fabric_link_down(struct fabric_link *link, int error)
 static void link_end_step(struct sv_timer *timer)
 {
 	struct fabric_link *link = link_of(timer, offsetof(struct fabric_link, timer));
-	uint16_t next = sv_fabric_endpoint_drain(link->peer);
+	uint32_t next = sv_fabric_endpoint_drain(link->peer);
 
 	link->quiet = next == link->next ? link->quiet + 1 : 0;
 	link->next = next;

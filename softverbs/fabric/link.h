@@ -62,7 +62,7 @@ struct fabric_link {
 	uint32_t cookie;
 	int error; /* the reason why it ends, if known before */
 	/* engine, at the end: numbers of the last message, if the peer leaves, and of the next one */
-	uint16_t last, next;
+	uint32_t last, next;
 	unsigned steps, quiet;
 	/* input; only the engine uses it */
 	uint8_t *in;

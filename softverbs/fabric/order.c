@@ -9,7 +9,7 @@
 
 struct fabric_early {
 	TAILQ_ENTRY(fabric_early) entry;
-	uint16_t number;
+	uint32_t number;
 	size_t size;
 	uint8_t bytes[];
 };
@@ -29,17 +29,17 @@ void sv_fabric_order_close(struct fabric_order *order)
 	}
 }
 
-static int16_t distance(uint16_t number, uint16_t from)
+static int32_t distance(uint32_t number, uint32_t from)
 {
-	return (int16_t)(uint16_t)(number - from);
+	return (int32_t)(number - from);
 }
 
-static bool early_keep(struct fabric_order *order, uint16_t number, const uint8_t *bytes,
+static bool early_keep(struct fabric_order *order, uint32_t number, const uint8_t *bytes,
 		       size_t size)
 {
-	struct fabric_early *early, *later;
+	struct fabric_early *early, *earlier;
 
-	if (order->early_bytes + size > EARLY_BYTES)
+	if (order->early_bytes + sizeof(*early) + size > EARLY_BYTES)
 		return false;
 	early = malloc(sizeof(*early) + size);
 	if (!early)
@@ -47,14 +47,14 @@ static bool early_keep(struct fabric_order *order, uint16_t number, const uint8_
 	early->number = number;
 	early->size = size;
 	memcpy(early->bytes, bytes, size);
-	order->early_bytes += size;
-	TAILQ_FOREACH(later, &order->early, entry)
-		if (distance(later->number, number) > 0)
+	order->early_bytes += sizeof(*early) + size;
+	TAILQ_FOREACH_REVERSE(earlier, &order->early, fabric_early_list, entry)
+		if (distance(earlier->number, number) < 0)
 			break;
-	if (later)
-		TAILQ_INSERT_BEFORE(later, early, entry);
+	if (earlier)
+		TAILQ_INSERT_AFTER(&order->early, earlier, early, entry);
 	else
-		TAILQ_INSERT_TAIL(&order->early, early, entry);
+		TAILQ_INSERT_HEAD(&order->early, early, entry);
 	return true;
 }
 
@@ -66,7 +66,7 @@ static struct fabric_early *early_take(struct fabric_order *order)
 	if (!early || early->number != order->next)
 		return NULL;
 	TAILQ_REMOVE(&order->early, early, entry);
-	order->early_bytes -= early->size;
+	order->early_bytes -= sizeof(*early) + early->size;
 	return early;
 }
 
@@ -75,12 +75,12 @@ bool sv_fabric_order_read(struct fabric_peer *from, const uint8_t *bytes, size_t
 	struct fabric_order *order = &from->order;
 	const uint8_t *at = bytes + ORDER_NUMBER;
 	struct fabric_early *early;
-	uint16_t number;
+	uint32_t number;
 	bool sound;
 
 	if (size < WIRE_HEADER)
 		return false;
-	number = (uint16_t)wire_get(&at, 2);
+	number = (uint32_t)wire_get(&at, 4);
 	if (number != order->next)
 		return distance(number, order->next) > 0 && early_keep(order, number, bytes, size);
 	order->next++;

@@ -12,17 +12,17 @@
 #include <sys/queue.h>
 #include "softverbs/fabric/wire.h"
 
-#define ORDER_NUMBER (WIRE_HEADER - 2) /* where it is in the header */
+#define ORDER_NUMBER (WIRE_HEADER - 4) /* where it is in the header */
 
 struct fabric_peer;
 struct fabric_early;
 
 struct fabric_order {
-	uint16_t sent; /* number of the next message to the peer; inside the fabric's lock */
+	uint32_t sent; /* number of the next message to the peer; inside the fabric's lock */
 	/* the thread that reads the endpoint */
-	uint16_t next;			  /* number of the message whose turn it is */
-	TAILQ_HEAD(, fabric_early) early; /* by number */
-	size_t early_bytes;
+	uint32_t next; /* number of the message whose turn it is */
+	TAILQ_HEAD(fabric_early_list, fabric_early) early; /* by number */
+	size_t early_bytes;				   /* of memory */
 };
 
 void sv_fabric_order_open(struct fabric_order *order);
@@ -30,7 +30,7 @@ void sv_fabric_order_close(struct fabric_order *order);
 /* Writes the number of the next message into its header. */
 static inline void sv_fabric_order_write(const struct fabric_order *order, uint8_t *header)
 {
-	wire_put(header + ORDER_NUMBER, order->sent, 2);
+	wire_put(header + ORDER_NUMBER, order->sent, 4);
 }
 /*
  * Handles a message of the peer, a frame, and those that waited for it; or keeps it. One thread at a time. False: one is

@@ -272,7 +272,7 @@ bool sv_fabric_message_read(struct fabric_peer *from, const uint8_t *bytes, size
 
 	if (size < WIRE_HEADER)
 		return false;
-	memcpy(header, bytes, WIRE_HEADER - 2); /* without the number, see order.h */
+	memcpy(header, bytes, ORDER_NUMBER); /* without the number, see order.h */
 	if (!sv_wire_header_read(header, &frame) || size != WIRE_HEADER + frame.size)
 		return false;
 	if (frame.type == WIRE_OPEN)
@@ -307,7 +307,7 @@ static bool leave_read(struct fabric_peer *from, const uint8_t *payload, size_t 
 		return false;
 	if (link->watch.fd < 0)
 		return true; /* it ends */
-	link->last = (uint16_t)wire_get(&payload, WIRE_LEAVE_SIZE);
+	link->last = (uint32_t)wire_get(&payload, WIRE_LEAVE_SIZE);
 	link->steps = 0;
 	leave_step(&link->timer);
 	return true;

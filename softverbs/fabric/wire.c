@@ -28,19 +28,19 @@ bool sv_wire_prelude_read(const uint8_t bytes[static WIRE_PRELUDE], uint32_t *ve
 
 void sv_wire_header_write(uint8_t bytes[static WIRE_HEADER], const struct wire_frame *frame)
 {
-	uint8_t *at = wire_put(bytes, frame->size, 4);
+	uint8_t *at = wire_put(bytes, frame->size, 3);
 
-	at = wire_put(at, frame->type, 2);
-	wire_put(at, 0, 2);
+	at = wire_put(at, frame->type, 1);
+	wire_put(at, 0, 4);
 }
 
 bool sv_wire_header_read(const uint8_t bytes[static WIRE_HEADER], struct wire_frame *frame)
 {
 	const uint8_t *at = bytes;
 
-	frame->size = (uint32_t)wire_get(&at, 4);
-	frame->type = (uint16_t)wire_get(&at, 2);
-	return !wire_get(&at, 2) && frame->type && frame->type < WIRE_TYPES &&
+	frame->size = (uint32_t)wire_get(&at, 3);
+	frame->type = (uint16_t)wire_get(&at, 1);
+	return !wire_get(&at, 4) && frame->type && frame->type < WIRE_TYPES &&
 	       frame->size <= WIRE_FRAME_MAX;
 }
 

@@ -28,7 +28,7 @@
 #include "softverbs/fabric/plugin.h"
 #include "softverbs/link/ip.h"
 
-#define WIRE_VERSION 4u
+#define WIRE_VERSION 5u
 
 #define WIRE_NONCE   16u
 #define WIRE_PROOF   32u
@@ -48,9 +48,9 @@ bool sv_wire_prelude_read(const uint8_t bytes[static WIRE_PRELUDE], uint32_t *ve
 /* ---- frames ---- */
 
 #define WIRE_HEADER \
-	8u /* length of the payload:32 | enum wire_type:16 | zeros:16, or between endpoints number:16 */
+	8u /* length of the payload:24 | enum wire_type:8 | zeros:32, or between endpoints number:32 */
 #define WIRE_FRAME_MAX	(66u << 10)
-#define WIRE_LEAVE_SIZE 2u
+#define WIRE_LEAVE_SIZE 4u
 
 enum wire_type {
 	WIRE_TARGET = 1,

@@ -4,6 +4,7 @@
 #include "softverbs/cm/cm.h"
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
+#include "softverbs/fabric/order.h"
 #include "softverbs/fabric/transport.h"
 #include "softverbs/link/engine.h"
 #include "test/unit/fabric_rig.h"
@@ -213,7 +214,7 @@ static void headers(void)
 	CU_ASSERT_TRUE(sv_wire_header_read(written, &back));
 	CU_ASSERT_EQUAL(back.size, WIRE_FRAME_MAX);
 	CU_ASSERT_EQUAL(back.type, WIRE_CM);
-	written[7] = 1; /* of the two bytes that are 0 */
+	written[7] = 1; /* of the four bytes that are 0 */
 	CU_ASSERT_FALSE(sv_wire_header_read(written, &back));
 	frame.size++;
 	sv_wire_header_write(written, &frame);
@@ -378,7 +379,7 @@ static void mine_send(uint64_t token, unsigned number, enum wire_type type, cons
 
 	wire_put(mine.sent, token, WIRE_TOKEN);
 	sv_wire_header_write(mine.sent + WIRE_TOKEN, &frame);
-	wire_put(mine.sent + WIRE_TOKEN + WIRE_HEADER - 2, number, 2);
+	wire_put(mine.sent + WIRE_TOKEN + ORDER_NUMBER, number, 4);
 	memcpy(mine.sent + WIRE_TOKEN + WIRE_HEADER, payload, size);
 	CU_ASSERT_TRUE_FATAL(unit_wait_for(mine_send_again, &whole, UNIT_PATIENCE));
 	CU_ASSERT_TRUE_FATAL(unit_wait_for(mine_is_done, NULL, UNIT_PATIENCE));
