@@ -9,17 +9,11 @@ count=$((hosts * each))
 
 # host N: its wire is 10.80.N.0/30; here is .1, there .2.
 host() {
-	unshare -n sleep 3600 &
-	host_pid=$!
-	pids="$pids $host_pid" host_pids="$host_pids $host_pid"
-	host_is_apart() {
-		[ "$(readlink /proc/$host_pid/ns/net)" != "$(readlink /proc/self/ns/net)" ]
-	}
-	within 10 host_is_apart || skip 'no network namespaces here'
-	within="nsenter -t $host_pid -n"
+	host_new
+	host_pids="$host_pids $host_pid"
 	ip link add "r$1" type veth peer name wire netns $host_pid && ip address add "10.80.$1.1/30" dev "r$1" && ip link set "r$1" up &&
-		$within ip address add "10.80.$1.2/30" dev wire && $within ip link set wire up && $within ip link set lo up &&
-		$within ip route add default via "10.80.$1.1" || fail "host $1 has no wire"
+		$on_host ip address add "10.80.$1.2/30" dev wire && $on_host ip link set wire up &&
+		$on_host ip route add default via "10.80.$1.1" || fail "host $1 has no wire"
 }
 echo 1 >/proc/sys/net/ipv4/ip_forward || skip 'this kernel does not route for us'
 

@@ -5,18 +5,22 @@
 [ -e "$BUILD/lib/softverbs/libsoftverbs-fabric.so.1" ] || skip 'libsoftverbs-fabric.so.1 was not built: its libraries are not here'
 [ "$OWN_NET" = 1 ] || skip 'no network namespaces here'
 [ -z "$other" ] || ip link delete sv0	# GID 1 is to be the address of the wire
-unshare -n sleep 3600 &
-other_host=$!
-pids="$pids $other_host"
-there="nsenter -t $other_host -n"
-here=
-is_apart() {
-	[ "$(readlink /proc/$other_host/ns/net)" != "$(readlink /proc/self/ns/net)" ]
+# host_new: $host_pid is a process in a network namespace of its own, $on_host runs a command there.
+host_new() {
+	unshare -n sleep 3600 &
+	host_pid=$!
+	pids="$pids $host_pid"
+	on_host="nsenter -t $host_pid -n"
+	within 10 host_is_apart || skip 'no second network namespace here'
+	$on_host ip link set lo up
 }
-within 10 is_apart || skip 'no second network namespace here'
+host_is_apart() {
+	[ "$(readlink /proc/$host_pid/ns/net)" != "$(readlink /proc/self/ns/net)" ]
+}
+host_new
+other_host=$host_pid there=$on_host here=
 { ip link add v0 type veth peer name v1 && ip link set v1 netns $other_host && ip address add 10.79.0.1/24 dev v0 &&
-	ip link set v0 up && $there ip address add 10.79.0.2/24 dev v1 && $there ip link set v1 up &&
-	$there ip link set lo up; } >"$tmp/ip" 2>&1 || skip "no veth pair here: $(cat "$tmp/ip")"
+	ip link set v0 up && $there ip address add 10.79.0.2/24 dev v1 && $there ip link set v1 up; } >"$tmp/ip" 2>&1 || skip "no veth pair here: $(cat "$tmp/ip")"
 
 head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$tmp/key"
 head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$tmp/other-key"
