@@ -1,41 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The endpoint of a process: messages of the data path, and their progress. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include "softverbs/base/log_from.h"
 #include "softverbs/base/settings.h"
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint_out.h"
 #include "softverbs/fabric/frames.h"
-#include "softverbs/fabric/pause.h"
+#include "softverbs/fabric/progress.h"
 #include "softverbs/fabric/transport.h"
-#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
-#define LONGEST	   (WIRE_TOKEN + WIRE_HEADER + WIRE_FRAME_MAX)
-#define ROUNDS	   64u			 /* reads of the engine in a row */
-#define PACE	   (100 * NSEC_PER_USEC) /* between two reads where nothing wakes the engine */
-#define FLUSH_TIME (500 * NSEC_PER_MSEC)
+#define LONGEST	    (WIRE_TOKEN + WIRE_HEADER + WIRE_FRAME_MAX)
+#define DRAIN_READS 64u
+#define FLUSH_TIME  (500 * NSEC_PER_MSEC)
 
 static struct {
 	const struct sv_endpoint_calls *calls;
 	struct sv_endpoint *open; /* NULL: none; constant while there are links */
 	struct sv_endpoint_name name;
 	unsigned generation; /* counts the endpoints of a process */
-	bool has_fd;
-	pthread_mutex_t reading; /* one thread reads at a time; acquired before all other locks */
-	struct engine_fd watch;
-	struct sv_timer pace;
+	struct fabric_source source;
 	unsigned peers; /* this and the next inside the fabric's lock */
 	uint64_t dropped;
-} endpoint = { .watch.fd = -1, .reading = PTHREAD_MUTEX_INITIALIZER };
+} endpoint;
 
 static _Thread_local bool opening;
 
@@ -100,14 +93,6 @@ static void message_arrived(const uint8_t *bytes, size_t size)
 
 /* ---- progress ---- */
 
-static void pace_fire(struct sv_timer *timer);
-
-static void pace_soon(void)
-{
-	sv_engine_timer_arm(&endpoint.pace, clock_now() + PACE, pace_fire);
-}
-
-/* The caller has `reading`. */
 static unsigned read_some(void)
 {
 	unsigned count = endpoint.calls->read(endpoint.open);
@@ -116,74 +101,30 @@ static unsigned read_some(void)
 	return count;
 }
 
-bool sv_far_progress(bool armed)
+static bool may_wait(void)
 {
-	int cancel;
-	unsigned count;
-
-	if (!endpoint.open)
-		return false;
-	cancel = cancel_off();
-	count = 0;
-	if (!pthread_mutex_trylock(&endpoint.reading)) {
-		count = read_some();
-		pthread_mutex_unlock(&endpoint.reading);
-		if (!armed)
-			sv_fabric_pause_polled();
-	}
-	cancel_restore(cancel);
-	return count;
+	return endpoint.calls->may_wait(endpoint.open);
 }
 
-/* When the engine reads next, if the descriptor does not wake it. */
-static void pace_set(bool all_read)
+static bool is_paced(void)
 {
-	bool needed;
+	bool paced;
 
 	sv_fabric_lock();
-	needed = sv_fabric_any_stuck_locked() || (!endpoint.has_fd && endpoint.peers);
+	paced = sv_fabric_any_stuck_locked() || (endpoint.source.fd < 0 && endpoint.peers);
 	sv_fabric_unlock();
-	if (!all_read)
-		sv_engine_timer_arm(&endpoint.pace, clock_now(), pace_fire);
-	else if (needed)
-		pace_soon();
-}
-
-static void engine_read(void)
-{
-	bool all_read = false;
-
-	pthread_mutex_lock(&endpoint.reading);
-	for (unsigned i = 0; i < ROUNDS && !all_read; i++)
-		all_read = !read_some() &&
-			   (!endpoint.has_fd || endpoint.calls->may_wait(endpoint.open));
-	pthread_mutex_unlock(&endpoint.reading);
-	pace_set(all_read);
-}
-
-static void pace_fire(struct sv_timer *timer)
-{
-	(void)timer;
-	engine_read();
-}
-
-static void fd_ready(struct engine_fd *watch, uint32_t events)
-{
-	(void)watch;
-	(void)events;
-	if (!sv_fabric_pause_begin())
-		engine_read();
+	return paced;
 }
 
 uint32_t sv_fabric_endpoint_drain(const struct fabric_peer *peer)
 {
 	uint32_t next;
 
-	pthread_mutex_lock(&endpoint.reading);
-	for (unsigned i = 0; i < ROUNDS && read_some(); i++)
+	sv_fabric_reading_lock();
+	for (unsigned i = 0; i < DRAIN_READS && read_some(); i++)
 		continue;
 	next = peer->order.next;
-	pthread_mutex_unlock(&endpoint.reading);
+	sv_fabric_reading_unlock();
 	return next;
 }
 
@@ -221,8 +162,8 @@ int sv_fabric_endpoint_peer_add_locked(struct fabric_peer *peer, const struct wi
 	if (error)
 		return error;
 	peer->generation = endpoint.generation;
-	if (!endpoint.peers++ && !endpoint.has_fd)
-		sv_engine_timer_arm(&endpoint.pace, clock_now(), pace_fire);
+	if (!endpoint.peers++ && endpoint.source.fd < 0)
+		sv_fabric_progress_now();
 	return 0;
 }
 
@@ -233,7 +174,7 @@ void sv_fabric_endpoint_peer_opened_locked(struct fabric_peer *peer)
 	peer->opened = true;
 	sv_fabric_waiting_send_locked(peer);
 	if (peer->stuck)
-		pace_soon();
+		sv_fabric_progress_soon();
 }
 
 static bool leads(const struct sv_peer *self, const struct sv_peer *peer)
@@ -278,20 +219,6 @@ void sv_fabric_endpoint_peer_free(struct fabric_peer *peer)
 
 /* ---- open and close ---- */
 
-static int watch_open(void)
-{
-	int fd = endpoint.calls->wait_fd(endpoint.open);
-
-	endpoint.has_fd = fd >= 0;
-	if (fd < 0)
-		return 0;
-	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the engine closes what it watches */
-	if (fd < 0)
-		return errno;
-	sv_fabric_pause_open(&endpoint.watch, engine_read);
-	return sv_engine_fd_add(&endpoint.watch, fd, EPOLLIN, fd_ready);
-}
-
 static int provider_open(const char *wish)
 {
 	static const struct sv_endpoint_events events = { message_arrived, sv_fabric_message_sent };
@@ -331,14 +258,17 @@ int sv_fabric_endpoint_open(const char *wish)
 	if (error)
 		return error;
 	endpoint.generation++;
-	sv_fabric_outs_open(endpoint.calls, endpoint.open, pace_soon);
-	error = watch_open();
+	sv_fabric_outs_open(endpoint.calls, endpoint.open, sv_fabric_progress_soon);
+	endpoint.source = (struct fabric_source){ .fd = endpoint.calls->wait_fd(endpoint.open),
+						  .read = read_some,
+						  .may_wait = may_wait,
+						  .is_paced = is_paced };
+	error = sv_fabric_progress_open(&endpoint.source);
 	if (error) {
 		sv_fabric_endpoint_close();
 		return error;
 	}
 	log_at(LOG_NOTE, "softverbs: the fabric is %s", endpoint.name.kind);
-	sv_engine_timer_arm(&endpoint.pace, clock_now(), pace_fire);
 	return 0;
 }
 
@@ -348,9 +278,7 @@ void sv_fabric_endpoint_close(void)
 
 	if (!open)
 		return;
-	sv_engine_fd_remove(&endpoint.watch);
-	sv_engine_timer_cancel(&endpoint.pace);
-	sv_fabric_pause_close();
+	sv_fabric_progress_close();
 	endpoint.open = NULL;
 	endpoint.calls->close(open);
 }
@@ -359,9 +287,6 @@ void sv_fabric_endpoint_close(void)
 void sv_fabric_endpoint_fork_child(void)
 {
 	endpoint.open = NULL;
-	endpoint.pace = (struct sv_timer){ .armed = false };
-	sv_fabric_pause_fork_child();
-	pthread_mutex_init(&endpoint.reading, NULL);
 	sv_fabric_outs_forget();
 	endpoint.peers = 0;
 }

@@ -14,6 +14,7 @@
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/plugin.h"
+#include "softverbs/fabric/progress.h"
 #include "softverbs/fabric/ud.h"
 #include "softverbs/fabric/transport.h"
 #include "softverbs/link/runtime.h"
@@ -242,6 +243,7 @@ void sv_fabric_fork_child(void)
 	fabric.pause = (struct sv_timer){ .armed = false };
 	sv_fabric_links_fork_child();
 	sv_fabric_endpoint_fork_child();
+	sv_fabric_progress_fork_child();
 	sv_fabric_peers_fork_child();
 	sv_far_fork_child();
 	sv_fabric_unlock();

@@ -18,6 +18,8 @@ void sv_fabric_fork_child(void);
 
 /* endpoint.c */
 bool sv_fabric_is_opening(void);
+
+/* progress.c */
 bool sv_far_progress(bool armed);
 
 /* target.c */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * Reading what other hosts sent: by the threads that poll, one at a time, else by the engine (pause.h). The source is the
+ * endpoint, or with `link` the links that are ready.
+ */
+#ifndef SV_FABRIC_PROGRESS_H
+#define SV_FABRIC_PROGRESS_H
+
+#include <stdbool.h>
+
+struct fabric_source {
+	int fd; /* readable when there is something to read; -1: no such descriptor */
+	unsigned (*read)(void); /* reads some and says how much; one thread at a time */
+	bool (*may_wait)(
+		void); /* whether the descriptor may be waited for; as `read`. NULL: always */
+	bool (*is_paced)(void); /* whether it is read again soon in any case. NULL: never */
+};
+
+/* The engine runs. 0 or errno. `source` stays until the close, when the engine is halted. */
+int sv_fabric_progress_open(const struct fabric_source *source);
+void sv_fabric_progress_close(void);
+void sv_fabric_progress_fork_child(void);
+
+/* The engine reads soon, or now. */
+void sv_fabric_progress_soon(void);
+void sv_fabric_progress_now(void);
+
+/*
+ * Guards what reads. The engine may wait for it, other threads only try; it is acquired before all other locks.
+ */
+void sv_fabric_reading_lock(void);
+void sv_fabric_reading_unlock(void);
+
+#endif
