@@ -15,6 +15,7 @@
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/plugin.h"
 #include "softverbs/fabric/progress.h"
+#include "softverbs/fabric/ready_links.h"
 #include "softverbs/fabric/ud.h"
 #include "softverbs/fabric/transport.h"
 #include "softverbs/link/runtime.h"
@@ -200,6 +201,11 @@ void sv_fabric_start(void)
 
 	if (!wish || !sv_fabric_plugin() || sv_fabric_key_read() || sv_fabric_endpoint_open(wish))
 		return;
+	error = sv_fabric_endpoint_is_open() ? 0 : sv_fabric_links_open();
+	if (error) {
+		log_at(LOG_ERROR, "softverbs: no fabric: %s", strerror(error));
+		return;
+	}
 	atomic_store_explicit(&fabric.on, true, memory_order_release);
 	/* before the destructors of libfabric */
 	if (!atomic_flag_test_and_set(&at_exit) && atexit(sv_fabric_leave))
@@ -223,6 +229,7 @@ void sv_fabric_stop(void)
 	sv_ud_losses_tell();
 	sv_ud_losses_forget();
 	sv_fabric_endpoint_close();
+	sv_fabric_ready_links_close();
 }
 
 void sv_fabric_fork_prepare(void)
@@ -243,6 +250,7 @@ void sv_fabric_fork_child(void)
 	fabric.pause = (struct sv_timer){ .armed = false };
 	sv_fabric_links_fork_child();
 	sv_fabric_endpoint_fork_child();
+	sv_fabric_ready_links_fork_child();
 	sv_fabric_progress_fork_child();
 	sv_fabric_peers_fork_child();
 	sv_far_fork_child();

@@ -10,8 +10,12 @@
 
 struct fabric_peer;
 
-/* Engine: handles the first frame of these bytes. Its size, 0 if it is not complete, -1 if it is malformed. */
-ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, size_t size);
+/*
+ * Handles the first frame of these bytes, which came by a link. Its size, 0 if it is not complete, -1 if it is malformed.
+ * `data_only`, for other threads than the engine: -1 also for other frames than requests, answers and datagrams.
+ */
+ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, size_t size,
+			     bool data_only);
 
 /* A frame that came by the endpoint, in its turn (order.h): a request or an answer. One thread at a time. False if it is malformed. */
 bool sv_fabric_message_read(struct fabric_peer *from, const uint8_t *bytes, size_t size);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The sockets of links between hosts, from connect to close. */
+/* Links between hosts, from connect to close. */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,6 +11,8 @@
 #include "softverbs/fabric/data.h"
 #include "softverbs/fabric/endpoint.h"
 #include "softverbs/fabric/link.h"
+#include "softverbs/fabric/progress.h"
+#include "softverbs/fabric/ready_links.h"
 #include "softverbs/fabric/unproven.h"
 #include "softverbs/link/cm_calls.h"
 #include "util/clock.h"
@@ -25,7 +26,6 @@
 #define ENDING_STEPS 1000u /* of a peer that goes on to send */
 
 static LIST_HEAD(, fabric_link) links = LIST_HEAD_INITIALIZER(links); /* fabric's lock */
-static LIST_HEAD(, fabric_link) by_token[256]; /* those that are ready; fabric's lock */
 
 static struct fabric_link *link_of(void *member, size_t offset)
 {
@@ -68,6 +68,7 @@ static struct sv_peer *link_close(struct fabric_link *link)
 
 	if (!link->active && link->state < FABRIC_TARGET)
 		sv_unproven_remove(link);
+	sv_fabric_ready_links_leave(link);
 	sv_fabric_lock();
 	if (link->state == FABRIC_READY)
 		LIST_REMOVE(link, token_entry);
@@ -80,22 +81,6 @@ static struct sv_peer *link_close(struct fabric_link *link)
 	sv_engine_timer_cancel(&link->timer);
 	sv_engine_defer(&link->job, link_free);
 	return peer;
-}
-
-void sv_fabric_link_opened_locked(struct fabric_link *link)
-{
-	link->state = FABRIC_READY;
-	LIST_INSERT_HEAD(&by_token[link->token % 256], link, token_entry);
-}
-
-struct fabric_peer *sv_fabric_link_peer_locked(uint64_t token)
-{
-	struct fabric_link *link;
-
-	LIST_FOREACH(link, &by_token[token % 256], token_entry)
-		if (link->token == token)
-			return link->peer;
-	return NULL;
 }
 
 /* Closes the other link with that process, if there is one. */
@@ -183,17 +168,15 @@ void sv_fabric_links_fork_child(void)
 		LIST_REMOVE(link, entry);
 		link_free(&link->job);
 	}
-	memset(by_token, 0, sizeof(by_token));
+	sv_fabric_tokens_forget();
 	sv_unproven_forget();
 }
 
 /* Whether this process, not the other side, is late. */
 static bool is_unread(const struct fabric_link *link)
 {
-	char byte;
-
 	return link->state != FABRIC_LOOKUP && /* where nothing is read */
-	       recv(link->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+	       sv_fabric_socket_is_unread(link->watch.fd);
 }
 
 static void link_late(struct sv_timer *timer)
@@ -224,30 +207,12 @@ void sv_fabric_link_step(struct fabric_link *link)
 	sv_engine_timer_arm(&link->timer, clock_now() + time, link_late);
 }
 
-/* ---- begin ---- */
-
-/* A link that is idle notices the end of the other host by itself. */
-static void socket_set(int fd)
-{
-	int on = 1, least, time = (int)sv_setting(SV_SET_FABRIC_TIMEOUT), count = 3;
-	unsigned limit = (unsigned)time * 1000;
-
-	least = time < 4 ? 1 : time / 4;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &least, sizeof(least));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &least, sizeof(least));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof(limit));
-}
+/* ---- events ---- */
 
 static int link_connected(struct fabric_link *link)
 {
-	socklen_t size = sizeof(int);
-	int error = 0;
+	int error = sv_fabric_socket_error(link->watch.fd);
 
-	if (getsockopt(link->watch.fd, SOL_SOCKET, SO_ERROR, &error, &size))
-		error = errno;
 	if (error)
 		return error;
 	sv_fabric_lock();
@@ -255,6 +220,52 @@ static int link_connected(struct fabric_link *link)
 	sv_engine_fd_modify(&link->watch, EPOLLIN);
 	sv_fabric_unlock();
 	return sv_fabric_opening_begin(link);
+}
+
+/* Requests of peers are read by one thread at a time. */
+static bool ready_read(struct fabric_link *link)
+{
+	bool sound;
+
+	sv_fabric_reading_lock();
+	sv_fabric_ready_links_remove(link);
+	sound = sv_fabric_link_read(link);
+	if (sound)
+		sv_fabric_ready_links_add(link);
+	sv_fabric_reading_unlock();
+	return sound;
+}
+
+static void link_read_on(struct fabric_link *link)
+{
+	bool sound, opens;
+
+	do {
+		opens = link->state < FABRIC_READY;
+		sound = opens || !sv_fabric_ready_links_is_open() ? sv_fabric_link_read(link)
+								  : ready_read(link);
+	} while (sound && opens && link->state == FABRIC_READY);
+	if (!sound)
+		link_end(link);
+}
+
+static void link_resume(struct sv_timer *timer)
+{
+	link_read_on(link_of(timer, offsetof(struct fabric_link, timer)));
+}
+
+/* Any thread that has the reading lock. What it does not read, the engine does. */
+static void link_poll(struct fabric_link *link)
+{
+	if (sv_fabric_link_read(link))
+		return;
+	sv_engine_timer_arm(&link->timer, clock_now(), link_resume);
+	sv_fabric_ready_links_remove(link);
+}
+
+int sv_fabric_links_open(void)
+{
+	return sv_fabric_ready_links_open(link_poll);
 }
 
 static void link_ready(struct engine_fd *watch, uint32_t events)
@@ -271,10 +282,12 @@ static void link_ready(struct engine_fd *watch, uint32_t events)
 		error = link_connected(link);
 	else if (events & EPOLLOUT)
 		error = sv_fabric_link_flush(link);
-	if (error)
+	if (error) {
 		link->error = error;
-	if (error || ((events & ~EPOLLOUT) && !sv_fabric_link_read(link)))
 		link_end(link);
+	} else if (events & ~EPOLLOUT) {
+		link_read_on(link);
+	}
 }
 
 /* The link owns `fd` in any case. */
@@ -284,30 +297,13 @@ static int link_watch_locked(struct fabric_link *link, int fd, uint32_t events)
 
 	sv_ip_show(&link->host, link->name);
 	LIST_INSERT_HEAD(&links, link, entry);
-	socket_set(fd);
+	sv_fabric_socket_set(fd);
 	error = sv_engine_fd_add(&link->watch, fd, events, link_ready);
 	sv_fabric_link_step(link);
 	return error;
 }
 
-static int connect_begin(const struct sv_ip *host, int *socket_fd)
-{
-	struct sockaddr_storage address;
-	int fd, error = 0;
-
-	sv_ip_sockaddr(host, (uint16_t)sv_setting(SV_SET_FABRIC_PORT), &address);
-	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return errno;
-	if (connect(fd, (struct sockaddr *)&address,
-		    sv_ip_sockaddr_size((struct sockaddr *)&address)) &&
-	    errno != EINPROGRESS)
-		error = errno;
-	if (error)
-		close(fd);
-	*socket_fd = fd;
-	return error;
-}
+/* ---- begin ---- */
 
 int sv_fabric_link_open(const struct sv_ip *host, const struct wire_target *target, uint32_t cookie,
 			sv_fabric_found *found)
@@ -321,7 +317,7 @@ int sv_fabric_link_open(const struct sv_ip *host, const struct wire_target *targ
 	link->host = *host;
 	link->target = *target;
 	link->cookie = cookie;
-	error = connect_begin(host, &fd);
+	error = sv_fabric_socket_connect(host, &fd);
 	if (error) {
 		free(link);
 		return error;

@@ -64,7 +64,8 @@ struct fabric_link {
 	/* engine, at the end: numbers of the last message, if the peer leaves, and of the next one */
 	uint32_t last, next;
 	unsigned steps, quiet;
-	/* input; only the engine uses it */
+	/* input: for the engine, or for the thread that has the reading lock, see ready_links.h */
+	bool in_ready; /* written inside the fabric's lock, too */
 	uint8_t *in;
 	size_t in_size, in_have;
 	uint8_t first[FABRIC_FIRST];
@@ -84,9 +85,15 @@ void sv_fabric_lock(void);
 void sv_fabric_unlock(void);
 bool sv_fabric_trylock(void);
 
-/* link.c. All but the first two in the engine. */
+/* link.c. All but the first in the engine. */
 int sv_fabric_link_open(const struct sv_ip *host, const struct wire_target *target, uint32_t cookie,
 			sv_fabric_found *found);
+/* Whether one more connection may be accepted. If not, it waits in the kernel: the peer finds room later. */
+bool sv_fabric_link_has_room(void);
+void sv_fabric_link_accept(int fd); /* takes ownership */
+/* A connection that another process of this host accepted and proved, for `target`. */
+void sv_fabric_link_adopt(int fd, const struct wire_target *target);
+
 /* link_io.c. 0 or errno. */
 int sv_fabric_link_send_locked(struct fabric_link *link, enum wire_type type, const void *payload,
 			       size_t size);
@@ -94,23 +101,29 @@ struct fabric_out *sv_fabric_out_new(enum wire_type type,
 				     size_t size); /* to fill; NULL: no memory */
 int sv_fabric_link_out_locked(struct fabric_link *link,
 			      struct fabric_out *out); /* takes ownership */
-/* Whether one more connection may be accepted. If not, it waits in the kernel: the peer finds room later. */
-bool sv_fabric_link_has_room(void);
-void sv_fabric_link_accept(int fd); /* takes ownership */
-/* A connection that another process of this host accepted and proved, for `target`. */
-void sv_fabric_link_adopt(int fd, const struct wire_target *target);
-void sv_fabric_link_answer(struct fabric_link *link, enum wire_status status);
-/* What the link waits for has come; the next step has its time. */
+
+/* link.c; the engine. What the link waits for has come; the next step has its time. */
 void sv_fabric_link_step(struct fabric_link *link);
 void sv_fabric_link_down(struct fabric_link *link, int error);
+int sv_fabric_links_open(void); /* with SOFTVERBS_FABRIC=link; 0 or errno */
 void sv_fabric_links_close(void);
 void sv_fabric_links_fork_child(void);
 
-/* link_io.c, engine. */
+/* link_io.c, engine; the last one as link->in says. */
 void sv_fabric_link_forget(struct fabric_link *link); /* drops what was not sent */
 int sv_fabric_link_flush(struct fabric_link *link);   /* 0 or errno */
-/* False if only the end is left, or if it violates the protocol. */
+/*
+ * Reads some frames, none beyond the one by which the link becomes ready. False if only the end is left, if the peer violates
+ * the protocol, or if a frame is for the engine, which is to read on.
+ */
 bool sv_fabric_link_read(struct fabric_link *link);
+
+/* link_socket.c. Begins to connect to the port of the fabric: 0 or errno. */
+int sv_fabric_socket_connect(const struct sv_ip *host, int *socket_fd);
+/* So that a link that is idle notices the end of the other host by itself. */
+void sv_fabric_socket_set(int fd);
+int sv_fabric_socket_error(int fd);	 /* with which connecting failed; 0: it did not */
+bool sv_fabric_socket_is_unread(int fd); /* something has arrived */
 
 /* link_open.c: the bytes that come before a link is ready. Bytes used, 0: more are needed, -1: end the link. */
 ssize_t sv_fabric_opening_read(struct fabric_link *link, const uint8_t *bytes, size_t size);
@@ -131,10 +144,11 @@ void sv_fabric_prove(uint8_t proof[static WIRE_PROOF], bool active,
 bool sv_fabric_proof_is_right(const uint8_t proof[static WIRE_PROOF], bool active,
 			      const uint8_t nonce[2][WIRE_NONCE]);
 
-/* link.c: the state becomes FABRIC_READY. */
+/* link_token.c: the state becomes FABRIC_READY. */
 void sv_fabric_link_opened_locked(struct fabric_link *link);
 /* The peer of the link that has this token; NULL if there is none. */
 struct fabric_peer *sv_fabric_link_peer_locked(uint64_t token);
+void sv_fabric_tokens_forget(void);
 
 /* peers.c */
 struct fabric_peer;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include "softverbs/fabric/frames.h"
 #include "softverbs/fabric/link.h"
+#include "softverbs/fabric/ready_links.h"
 #include "softverbs/link/runtime.h"
 
 #define READS 8u /* of a link in a row */
@@ -27,6 +28,7 @@ void sv_fabric_link_forget(struct fabric_link *link)
 int sv_fabric_link_out_locked(struct fabric_link *link, struct fabric_out *out)
 {
 	ssize_t sent = -1;
+	bool begins = false;
 
 	if (link->state == FABRIC_DOWN || link->watch.fd < 0) {
 		free(out);
@@ -43,9 +45,11 @@ int sv_fabric_link_out_locked(struct fabric_link *link, struct fabric_out *out)
 		}
 		/* other errors end the link when the engine tries again */
 		out->sent = sent < 0 ? 0 : (size_t)sent;
-		sv_engine_fd_modify(&link->watch, EPOLLIN | EPOLLOUT);
+		begins = true;
 	}
 	STAILQ_INSERT_TAIL(&link->out, out, entry);
+	if (begins)
+		sv_engine_fd_modify(&link->watch, sv_fabric_link_events_locked(link));
 	return 0;
 }
 
@@ -83,7 +87,7 @@ int sv_fabric_link_flush(struct fabric_link *link)
 		free(out);
 	}
 	if (!out)
-		sv_engine_fd_modify(&link->watch, EPOLLIN);
+		sv_engine_fd_modify(&link->watch, sv_fabric_link_events_locked(link));
 	waited = link->backlog.waited;
 	link->backlog.waited = false;
 	sv_fabric_unlock();
@@ -109,40 +113,45 @@ static int input_widen(struct fabric_link *link)
 	return 0;
 }
 
-/* Consumes what is complete. 0, or -1 if the link must end. */
+/* Consumes what is complete, until the link is ready, or from then on. 0, or -1 where sv_fabric_link_read returns false. */
 static int input_use(struct fabric_link *link)
 {
+	bool is_ready = link->state == FABRIC_READY;
 	size_t used = 0;
 	ssize_t part = 1;
 
-	while (part > 0 && used < link->in_have && link->state != FABRIC_DOWN) {
+	while (part > 0 && used < link->in_have && link->state != FABRIC_DOWN &&
+	       is_ready == (link->state == FABRIC_READY)) {
 		const uint8_t *bytes = link->in + used;
 		size_t size = link->in_have - used;
 
-		part = link->state == FABRIC_READY ? sv_fabric_frame_read(link->peer, bytes, size)
-						   : sv_fabric_opening_read(link, bytes, size);
+		part = is_ready ? sv_fabric_frame_read(link->peer, bytes, size, link->in_ready)
+				: sv_fabric_opening_read(link, bytes, size);
 		if (part > 0)
 			used += (size_t)part;
 	}
-	if (part < 0 || link->state == FABRIC_DOWN)
-		return -1;
 	link->in_have -= used;
 	memmove(link->in, link->in + used, link->in_have);
+	if (part < 0 || link->state == FABRIC_DOWN)
+		return -1;
 	return link->state == FABRIC_READY ? input_widen(link) : 0;
 }
 
-/* False if only the end is left. */
 bool sv_fabric_link_read(struct fabric_link *link)
 {
+	bool was_ready = link->state == FABRIC_READY;
 	ssize_t got;
 
-	for (unsigned i = 0; i < READS; i++) {
+	if (link->in_have && input_use(link))
+		return false;
+	for (unsigned i = 0; i < READS && was_ready == (link->state == FABRIC_READY); i++) {
 		got = recv(link->watch.fd, link->in + link->in_have, link->in_size - link->in_have,
 			   MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
 		if (got <= 0) {
-			link->error = link->error ? link->error : got ? errno : ECONNRESET;
+			if (!link->in_ready) /* else the engine will find the same */
+				link->error = link->error ? link->error : got ? errno : ECONNRESET;
 			return false;
 		}
 		link->in_have += (size_t)got;

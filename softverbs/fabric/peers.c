@@ -323,7 +323,16 @@ static bool left_read(struct fabric_peer *from, size_t size)
 
 /* ---- frames of a link ---- */
 
-ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, size_t size)
+/* With an endpoint, what is not the engine's comes by that. */
+static bool link_carries(enum wire_type type, bool data_only)
+{
+	bool is_data = type == WIRE_REQUEST || type == WIRE_DONE || type == WIRE_DATAGRAM;
+
+	return is_data ? !sv_fabric_endpoint_is_open() : !data_only;
+}
+
+ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, size_t size,
+			     bool data_only)
 {
 	const uint8_t *payload = bytes + WIRE_HEADER;
 	struct wire_frame frame;
@@ -335,6 +344,8 @@ ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, siz
 		return -1;
 	if (size < WIRE_HEADER + frame.size)
 		return 0;
+	if (!link_carries((enum wire_type)frame.type, data_only))
+		return -1;
 	if (frame.type == WIRE_OPEN)
 		sound = open_read(from, &frame, sv_fabric_endpoint_peer_known_locked);
 	else if (frame.type == WIRE_LEAVE)

@@ -51,6 +51,7 @@ end $started
 export SOFTVERBS_FABRIC=off
 start local "$sv" rping -s -a 10.79.0.1
 within 30 timeout -k 2 60 "$sv" rping -c -a 10.79.0.1 -C 2 >"$tmp/client" 2>&1 || fail 'local traffic without the fabric'
+wait "$started"	# its port is free
 start local "$sv" rping -s -P -a 10.79.0.1
 within 30 timeout -k 2 60 "$sv" rping -c -a 10.79.0.1 -C 2 >"$tmp/client" 2>&1 || fail 'local traffic without the fabric'
 ! has_port || fail 'there is a port though the fabric is off'

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* An RC QP that looks for its peer on another host, which the test plays. */
 #include <infiniband/verbs.h>
+#include "softverbs/cm/cm.h"
 #include "softverbs/fabric/data.h"
 #include "softverbs/verbs/qp.h"
+#include "test/unit/busy_engine.h"
 #include "test/unit/fabric_rig.h"
 #include "util/clock.h"
 
@@ -84,22 +86,28 @@ static void send_one(uint32_t imm)
 	CU_ASSERT_EQUAL(ibv_post_send(own.qp, &wr, &bad), 0);
 }
 
-/* The request comes over that link. */
-static bool comes(int fd, uint32_t imm)
+/* The request comes over that link; the answer to it. */
+static bool comes(int fd, uint32_t imm, struct far_done *done)
 {
 	struct wire_frame frame;
 	struct far_request request;
 	uint8_t payload[FAR_REQUEST_SIZE];
 
-	return rig_frame_read(fd, &frame, payload, sizeof(payload)) && frame.type == WIRE_REQUEST &&
-	       sv_far_request_read(payload, frame.size, &request) && request.dest == THEIR_QP &&
-	       request.imm == htonl(imm);
+	if (!rig_frame_read(fd, &frame, payload, sizeof(payload)) || frame.type != WIRE_REQUEST ||
+	    !sv_far_request_read(payload, frame.size, &request) || request.dest != THEIR_QP)
+		return false;
+	*done = (struct far_done){ .dest = request.source,
+				   .source = request.dest,
+				   .connection = request.connection,
+				   .number = request.number };
+	return request.imm == htonl(imm);
 }
 
 /* A peer that breaks off has not said that there is no such process. The QP's first retry is 8.6 s away. */
 static void broken_off(void)
 {
 	struct wire_target target;
+	struct far_done done;
 	uint64_t begin;
 	int listener, fd;
 
@@ -112,18 +120,174 @@ static void broken_off(void)
 	fd = rig_accept(listener);
 	rig_answer(fd, WIRE_LINKED, &target);
 	CU_ASSERT_EQUAL(target.slot, OTHER);
-	CU_ASSERT_TRUE(comes(fd, 7));
+	CU_ASSERT_TRUE(comes(fd, 7, &done));
 	CU_ASSERT_TRUE(clock_now() - begin < 8 * NSEC_PER_SEC);
 	close(fd);
 	close(listener);
 	own_close();
 }
 
+/* ---- threads that poll ---- */
+
+/* The QP has a link, and has sent requests 1 and 2. The socket. */
+static int linked_open(uint8_t timeout, struct far_done done[static 2])
+{
+	struct wire_target target;
+	int listener, fd;
+
+	own_open(timeout);
+	listener = rig_listen(own.port);
+	send_one(1);
+	fd = rig_accept(listener);
+	close(listener);
+	rig_answer(fd, WIRE_LINKED, &target);
+	CU_ASSERT_TRUE_FATAL(comes(fd, 1, &done[0]));
+	send_one(2);
+	CU_ASSERT_TRUE_FATAL(comes(fd, 2, &done[1]));
+	busy_end(); /* the engine has done what it does with a link that is ready */
+	return fd;
+}
+
+static void linked_close(int fd)
+{
+	close(fd);
+	own_close();
+}
+
+/* What the peer sends next, at once. */
+static uint8_t theirs[1024];
+static size_t theirs_size;
+
+static void their_frame(enum wire_type type, const void *payload, size_t size)
+{
+	struct wire_frame frame = { .size = (uint32_t)size, .type = (uint16_t)type };
+
+	sv_wire_header_write(theirs + theirs_size, &frame);
+	memcpy(theirs + theirs_size + WIRE_HEADER, payload, size);
+	theirs_size += WIRE_HEADER + size;
+}
+
+static void their_answer(const struct far_done *done)
+{
+	uint8_t bytes[FAR_DONE_SIZE];
+
+	sv_far_done_write(bytes, done);
+	their_frame(WIRE_DONE, bytes, sizeof(bytes));
+}
+
+static void they_send(int fd)
+{
+	rig_write(fd, theirs, theirs_size);
+	theirs_size = 0;
+}
+
+static bool one_completes(void *wc)
+{
+	return ibv_poll_cq(own.cq, 1, wc) == 1;
+}
+
+static void assert_completes(uint64_t wr_id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = { .wr_id = 0 };
+
+	CU_ASSERT_TRUE(unit_wait_for(one_completes, &wc, UNIT_PATIENCE));
+	CU_ASSERT_EQUAL(wc.wr_id, wr_id);
+	CU_ASSERT_EQUAL(wc.status, status);
+}
+
+static void polls_read(void)
+{
+	struct far_done done[2];
+	int fd = linked_open(21, done);
+
+	busy_begin(0, false);
+	for (unsigned i = 0; i < 2; i++) {
+		their_answer(&done[i]);
+		they_send(fd);
+		assert_completes(i + 1, IBV_WC_SUCCESS);
+	}
+	busy_let_go();
+	busy_end();
+	linked_close(fd);
+}
+
+/* A message of rdma_cm, for a connection that is not there, between two answers. */
+static void polls_leave_the_rest(void)
+{
+	struct cm_message message = { .kind = CM_MSG_DREQ, .space = RDMA_PS_TCP, .to = 77 };
+	uint8_t bytes[CM_WIRE_SIZE];
+	struct far_done done[2];
+	int fd = linked_open(21, done);
+	struct ibv_wc wc;
+
+	message.source.sin6_family = message.target.sin6_family = AF_INET6;
+	sv_cm_wire_write(bytes, &message);
+	busy_begin(0, false);
+	their_answer(&done[0]);
+	their_frame(WIRE_CM, bytes, sizeof(bytes));
+	their_answer(&done[1]);
+	they_send(fd);
+	assert_completes(1, IBV_WC_SUCCESS);
+	for (unsigned i = 0; i < 100; i++)
+		CU_ASSERT_EQUAL(ibv_poll_cq(own.cq, 1, &wc), 0);
+	busy_let_go();
+	assert_completes(2, IBV_WC_SUCCESS);
+	busy_end(); /* threads that poll read again */
+	send_one(3);
+	CU_ASSERT_TRUE(comes(fd, 3, &done[0]));
+	busy_begin(0, false);
+	their_answer(&done[0]);
+	they_send(fd);
+	assert_completes(3, IBV_WC_SUCCESS);
+	busy_let_go();
+	busy_end();
+	linked_close(fd);
+}
+
+/* What was sound before it is done, once. */
+static void polls_meet_rubbish(void)
+{
+	struct far_done done[2];
+	int fd = linked_open(14, done);
+
+	busy_begin(0, false);
+	their_answer(&done[0]);
+	their_frame(WIRE_REQUEST, "rubbish", 7);
+	they_send(fd);
+	assert_completes(1, IBV_WC_SUCCESS);
+	busy_let_go();
+	CU_ASSERT_TRUE(rig_is_closed(fd));
+	assert_completes(2, IBV_WC_RETRY_EXC_ERR);
+	linked_close(fd);
+}
+
+static void polls_meet_the_end(void)
+{
+	struct far_done done[2];
+	int fd = linked_open(14, done);
+
+	busy_begin(0, false);
+	their_answer(&done[0]);
+	they_send(fd);
+	shutdown(fd, SHUT_WR);
+	assert_completes(1, IBV_WC_SUCCESS);
+	busy_let_go();
+	assert_completes(2, IBV_WC_RETRY_EXC_ERR);
+	CU_ASSERT_TRUE(rig_is_closed(fd));
+	linked_close(fd);
+}
+
 static const struct unit_test tests[] = {
+	{ "a thread that polls reads the answers", polls_read },
+	{ "what is not data waits for the engine, and what is behind it", polls_leave_the_rest },
+	{ "a malformed frame ends the link", polls_meet_rubbish },
+	{ "the end of a peer, found by a poll", polls_meet_the_end },
 	{ "a link that breaks off is begun again long before the retry of the QP", broken_off },
 };
 
 int main(int argc, char **argv)
 {
-	return rig_can() ? unit_main("softverbs fabric rc", tests, 1, argc, argv) : 77;
+	return rig_can() ? unit_main("softverbs fabric rc", tests, sizeof(tests) / sizeof(tests[0]),
+				     argc, argv)
+			 : 77;
 }
