@@ -11,11 +11,15 @@
 #define SETTLED NSEC_PER_MSEC
 /* Of a pause, before the engine looks whether threads still poll. */
 #define LENGTH NSEC_PER_MSEC
+/* Without a pause after one that something waited for: twice as long each time, until a pause does what it is for. */
+#define LEAST_GAP (10 * NSEC_PER_MSEC)
+#define MOST_GAP  NSEC_PER_SEC
 
 static struct {
 	struct engine_fd *watch; /* NULL: there is no descriptor, and no pause */
-	void (*read)(void);
+	bool (*read)(void);
 	struct sv_timer timer;
+	uint64_t gap, gap_ends;	  /* the engine's; 0: none */
 	_Atomic(uint64_t) polled; /* when a thread polled last; 0: never */
 	_Atomic(uint64_t) armed;  /* when a CQ was armed */
 	atomic_bool on;
@@ -23,11 +27,16 @@ static struct {
 
 static void pause_look(struct sv_timer *timer);
 
+static bool is_armed(uint64_t now)
+{
+	return now <= atomic_load(&pause_state.armed) + SETTLED;
+}
+
 static bool threads_poll(void)
 {
 	uint64_t polled = atomic_load(&pause_state.polled), now = clock_now();
 
-	return polled && now < polled + POLLED && now > atomic_load(&pause_state.armed) + SETTLED;
+	return polled && now < polled + POLLED && !is_armed(now);
 }
 
 static void timer_arm(uint64_t wait)
@@ -38,24 +47,34 @@ static void timer_arm(uint64_t wait)
 /* The engine reads once, since what has come is not reported again. */
 static void pause_over(void)
 {
+	bool waited, armed = is_armed(clock_now());
+
 	if (!atomic_exchange(&pause_state.on, false))
 		return;
 	sv_engine_fd_modify(pause_state.watch, EPOLLIN);
-	pause_state.read();
+	waited = pause_state.read() && !armed;
+	if (!waited)
+		return;
+	pause_state.gap = pause_state.gap ? 2 * pause_state.gap : LEAST_GAP;
+	if (pause_state.gap > MOST_GAP)
+		pause_state.gap = MOST_GAP;
+	pause_state.gap_ends = clock_now() + pause_state.gap;
 }
 
 static void pause_look(struct sv_timer *timer)
 {
 	(void)timer;
-	if (atomic_load(&pause_state.on) && threads_poll())
-		timer_arm(LENGTH);
-	else
+	if (!atomic_load(&pause_state.on) || !threads_poll()) {
 		pause_over();
+		return;
+	}
+	pause_state.gap = 0;
+	timer_arm(LENGTH);
 }
 
 bool sv_fabric_pause_begin(void)
 {
-	if (!threads_poll())
+	if (!threads_poll() || clock_now() < pause_state.gap_ends)
 		return false;
 	sv_engine_fd_modify(pause_state.watch, 0);
 	atomic_store(&pause_state.on, true);
@@ -76,10 +95,11 @@ void sv_fabric_pause_end(void)
 		timer_arm(0);
 }
 
-void sv_fabric_pause_open(struct engine_fd *watch, void (*read)(void))
+void sv_fabric_pause_open(struct engine_fd *watch, bool (*read)(void))
 {
 	pause_state.read = read;
 	pause_state.watch = watch;
+	pause_state.gap = pause_state.gap_ends = 0;
 }
 
 void sv_fabric_pause_close(void)

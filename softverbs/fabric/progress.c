@@ -58,18 +58,24 @@ static bool may_wait(void)
 	return progress.source->fd < 0 || !progress.source->may_wait || progress.source->may_wait();
 }
 
-static void engine_read(void)
+/* True if there was something. */
+static bool engine_read(void)
 {
-	bool all_read = false;
+	bool all_read = false, any = false;
+	unsigned count;
 
 	pthread_mutex_lock(&progress.reading);
-	for (unsigned i = 0; i < ROUNDS && !all_read; i++)
-		all_read = !progress.source->read() && may_wait();
+	for (unsigned i = 0; i < ROUNDS && !all_read; i++) {
+		count = progress.source->read();
+		all_read = !count && may_wait();
+		any |= count;
+	}
 	pthread_mutex_unlock(&progress.reading);
 	if (!all_read)
 		sv_fabric_progress_now();
 	else if (progress.source->is_paced && progress.source->is_paced())
 		sv_fabric_progress_soon();
+	return any;
 }
 
 static void pace_fire(struct sv_timer *timer)
