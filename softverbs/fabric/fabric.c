@@ -224,12 +224,12 @@ void sv_fabric_stop(void)
 	sv_engine_fd_remove(&fabric.listener);
 	sv_engine_timer_cancel(&fabric.pause);
 	sv_fabric_endpoint_flush();
+	sv_fabric_ready_links_close();
 	sv_fabric_links_close();
 	sv_ud_waits_close();
 	sv_ud_losses_tell();
 	sv_ud_losses_forget();
 	sv_fabric_endpoint_close();
-	sv_fabric_ready_links_close();
 }
 
 void sv_fabric_fork_prepare(void)

@@ -14,7 +14,7 @@
 #define PACE   (100 * NSEC_PER_USEC) /* between two reads where nothing wakes the engine */
 
 static struct {
-	const struct fabric_source *source; /* NULL: none; constant while there are links */
+	const struct fabric_source *source; /* NULL: none; constant while threads use the device */
 	pthread_mutex_t reading;
 	struct engine_fd watch;
 	struct sv_timer pace;

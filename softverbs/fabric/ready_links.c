@@ -54,6 +54,8 @@ void sv_fabric_ready_links_leave(struct fabric_link *link)
 {
 	bool in;
 
+	if (!sv_fabric_ready_links_is_open())
+		return;
 	sv_fabric_lock();
 	in = link->in_ready;
 	sv_fabric_unlock();
