@@ -111,7 +111,7 @@ static bool is_paced(void)
 	bool paced;
 
 	sv_fabric_lock();
-	paced = sv_fabric_any_stuck_locked() || (endpoint.source.fd < 0 && endpoint.peers);
+	paced = sv_fabric_any_stuck_locked() || (!sv_fabric_progress_is_woken() && endpoint.peers);
 	sv_fabric_unlock();
 	return paced;
 }
@@ -162,7 +162,7 @@ int sv_fabric_endpoint_peer_add_locked(struct fabric_peer *peer, const struct wi
 	if (error)
 		return error;
 	peer->generation = endpoint.generation;
-	if (!endpoint.peers++ && endpoint.source.fd < 0)
+	if (!endpoint.peers++) /* from here on it is paced, where nothing wakes the engine */
 		sv_fabric_progress_now();
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* Progress of what other hosts sent. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include "softverbs/fabric/pause.h"
@@ -9,14 +10,25 @@
 #include "softverbs/fabric/transport.h"
 #include "util/cancel.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 #define ROUNDS 64u		     /* reads of the engine in a row */
 #define PACE   (100 * NSEC_PER_USEC) /* between two reads where nothing wakes the engine */
+/*
+ * The descriptor was readable so often in a row, and for so long, when nothing had been read: it says nothing. That of
+ * libfabric 1.17's provider `net` is so from the first message on, that of `tcp` for a while after the end of a peer. A
+ * message of many pieces is read in fewer turns, and ofi_rxm looks at a connection every 10 ms.
+ */
+#define VAIN_TURNS 1000u
+#define VAIN_TIME  (200 * NSEC_PER_MSEC)
 
 static struct {
 	const struct fabric_source *source; /* NULL: none; constant while threads use the device */
 	pthread_mutex_t reading;
 	struct engine_fd watch;
+	bool masked;   /* the descriptor is not waited for */
+	unsigned vain; /* turns in a row, since then; the engine's */
+	uint64_t vain_since;
 	struct sv_timer pace;
 } progress = { .watch.fd = -1, .reading = PTHREAD_MUTEX_INITIALIZER };
 
@@ -58,6 +70,42 @@ static bool may_wait(void)
 	return progress.source->fd < 0 || !progress.source->may_wait || progress.source->may_wait();
 }
 
+static bool is_readable(void)
+{
+	struct pollfd fd = { .fd = progress.watch.fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static void mask(bool masked)
+{
+	progress.masked = masked;
+	sv_engine_fd_modify(&progress.watch, masked ? 0 : EPOLLIN);
+	log_at(LOG_NOTE, "softverbs: the provider's descriptor is %s",
+	       masked ? "readable for nothing: the engine reads every 100 us" : "waited for again");
+}
+
+/* After a turn that has read nothing. */
+static void vain_turn(void)
+{
+	if (!is_readable()) {
+		progress.vain = 0;
+		if (progress.masked)
+			mask(false);
+		return;
+	}
+	if (!progress.vain++)
+		progress.vain_since = clock_now();
+	if (!progress.masked && progress.vain >= VAIN_TURNS &&
+	    clock_now() - progress.vain_since >= VAIN_TIME)
+		mask(true);
+}
+
+bool sv_fabric_progress_is_woken(void)
+{
+	return progress.watch.fd >= 0 && !progress.masked;
+}
+
 /* True if there was something. */
 static bool engine_read(void)
 {
@@ -70,6 +118,10 @@ static bool engine_read(void)
 		all_read = !count && may_wait();
 		any |= count;
 	}
+	if (any || !all_read)
+		progress.vain = 0;
+	else
+		vain_turn();
 	pthread_mutex_unlock(&progress.reading);
 	if (!all_read)
 		sv_fabric_progress_now();
@@ -96,9 +148,10 @@ void sv_fabric_progress_now(void)
 
 static void fd_ready(struct engine_fd *watch, uint32_t events)
 {
-	(void)watch;
 	(void)events;
-	if (!sv_fabric_pause_begin())
+	if (progress.masked) /* a pause has ended since */
+		sv_engine_fd_modify(watch, 0);
+	else if (!sv_fabric_pause_begin())
 		engine_read();
 }
 
@@ -120,10 +173,10 @@ int sv_fabric_progress_open(const struct fabric_source *source)
 	int error;
 
 	progress.source = source;
+	progress.vain = 0;
+	progress.masked = false;
 	error = source->fd < 0 ? 0 : watch_open(source->fd);
-	if (error)
-		sv_fabric_progress_close();
-	else
+	if (!error)
 		sv_fabric_progress_now();
 	return error;
 }

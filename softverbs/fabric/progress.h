@@ -9,17 +9,25 @@
 #include <stdbool.h>
 
 struct fabric_source {
-	int fd; /* readable when there is something to read; -1: no such descriptor */
-	unsigned (*read)(void); /* reads some and says how much; one thread at a time */
-	bool (*may_wait)(
-		void); /* whether the descriptor may be waited for; as `read`. NULL: always */
-	bool (*is_paced)(void); /* whether it is read again soon in any case. NULL: never */
+	/* readable when there is something to read; -1: no such descriptor */
+	int fd;
+	/* Reads some and says how much; one thread at a time. */
+	unsigned (*read)(void);
+	/* Whether the descriptor may be waited for; as `read`. NULL: always. */
+	bool (*may_wait)(void);
+	/* Whether it is read again soon in any case. NULL: never. */
+	bool (*is_paced)(void);
 };
 
-/* The engine runs. 0 or errno. `source` stays until the close, when the engine is halted. */
+/*
+ * The engine runs. 0 or errno; the caller closes in either case. `source` stays until the close, when the engine is halted.
+ */
 int sv_fabric_progress_open(const struct fabric_source *source);
 void sv_fabric_progress_close(void);
 void sv_fabric_progress_fork_child(void);
+
+/* Engine: whether a descriptor wakes it. One that is readable for nothing does not. */
+bool sv_fabric_progress_is_woken(void);
 
 /* The engine reads soon, or now. */
 void sv_fabric_progress_soon(void);
