@@ -57,9 +57,10 @@ hostile := $(suites) $(addsuffix .sh,$(addprefix test/blackbox/,bad-input dtest-
 	$(addsuffix @bounce-user,$(addprefix test/blackbox/verbs-,killed.sh killed-busy.sh))
 
 # The thread sanitizer: the suites in which threads or processes meet. The others parse, convert or check arguments, in
-# one thread, or are the same calls once more for DAT 1.2.
+# one thread, or are the same calls once more for DAT 1.2. And the row in which they meet over a link between hosts.
 single := test_%_args test_conf% test_consumer_registry test_dispatch test_ep_cells test_ep_state test_ext_absent test_ext_kernel \
 	test_ia_handle test_ia_measured test_kernel test_loader test_memlock test_names test_nth_% test_open_query test_registry_ext \
 	test_registry_memory test_registry_missing test_scm_message test_settings% test_softverbs_settings test_softverbs_sysfs \
 	test_strerror test_text_file
-threads := $(addprefix $(B)/test/,$(filter-out $(single),$(unit_all)) $(conform)) $(B)/test/one/test_data
+threads := $(addprefix $(B)/test/,$(filter-out $(single),$(unit_all)) $(conform)) $(B)/test/one/test_data \
+	test/blackbox/fabric-conform.sh

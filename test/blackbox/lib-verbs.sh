@@ -3,6 +3,7 @@
 # TEST runs as the caller, and copies in the way that the device detects. TEST WAY-USER copies in one WAY
 # (SOFTVERBS_COPY), and runs as an ordinary user (USER is `user`) or inside `unshare -Urn` (`unshare`): all rows, in
 # few rounds, or in many with FULL=1.
+# own_programs=1: a test of programs of this tree alone, which the thread sanitizer can watch.
 # VERBS_DEVICE is a kernel's device; with it the programs run on their own libraries, and there is no drop-in.
 way=${1:-}
 role=${way#*-}
@@ -14,7 +15,11 @@ if [ "$role" = user ] && [ "$(id -u)" -ne 0 ] && [ -z "${OWN_NET:-}" ]; then
 	exec flock "${TMPDIR:-/tmp}/udapl-blackbox.lock" "$0" "$@"
 fi
 . test/blackbox/lib.sh
-not_under_tsan
+if [ -n "${own_programs:-}" ]; then
+	san_preload=	# they load the runtime themselves
+else
+	not_under_tsan
+fi
 
 # $other: an address of this host on an interface of its own, other than the loopback address; empty where there may
 # be none.
