@@ -291,13 +291,25 @@ struct cm_id *sv_cm_port_listener_locked(uint32_t space, uint16_t number, const 
 void sv_cm_port_idle_locked(void);
 void sv_cm_port_fork_child(void);
 
+/* ---- known.c ---- */
+struct cm_known {
+	uint16_t slot;
+	uint64_t nonce[2];
+};
+/* A search for the target of `id` ended at that process. */
+void sv_cm_known_keep_locked(const struct cm_id *id, uint16_t slot, const uint64_t nonce[2]);
+/* At which the last one ended; NULL: unknown. Valid until the next of these calls. */
+const struct cm_known *sv_cm_known_find_locked(uint32_t space, uint16_t number,
+					       const struct sv_ip *ip);
+void sv_cm_known_drop_locked(uint32_t space, uint16_t number);
+
 /* ---- lookup.c ---- */
 /* Starts a lookup; returns 0 or an errno (ECONNREFUSED: no process listens). The lookup ends in
  * sv_cm_connect_found_locked or sv_cm_connect_refused_locked. If the listener is known from before,
  * sv_cm_connect_known_locked is called at once. */
 int sv_cm_lookup_start_locked(struct cm_id *id, uint32_t space, uint16_t number,
 			      const struct sv_ip *ip);
-/* The same, without the cached listener, which is dropped. */
+/* The same, without the known listener, which is dropped. */
 int sv_cm_lookup_ask_locked(struct cm_id *id, uint32_t space, uint16_t number,
 			    const struct sv_ip *ip);
 void sv_cm_lookup_stop_locked(struct cm_id *id);
@@ -307,9 +319,10 @@ void sv_cm_lookup_answer(int fd);
 /* ---- far.c ---- */
 /* Whether an address that is none of this host may be one of another host's. */
 bool sv_cm_far_reaches(const struct sockaddr *target);
-/* Starts a search on the other host; 0 or an errno. It ends as a lookup does. */
+/* Starts a search on the other host; 0 or an errno. It ends as a lookup does, and begins with the known listener. */
 int sv_cm_far_look_locked(struct cm_id *id, uint32_t space, uint16_t number,
 			  const struct sv_ip *ip);
+int sv_cm_far_ask_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct sv_ip *ip);
 
 /* ---- wire.c ---- */
 #define CM_WIRE_SIZE (20u + 2 * 20 + 18 + CM_REP_DATA)

@@ -179,7 +179,8 @@ void sv_cm_connect_mistaken_locked(struct cm_id *id)
 	sv_peer_put(id->peer);
 	id->peer = NULL;
 	sv_ip_from_sockaddr(&ip, &port, &id->id.route.addr.dst_addr);
-	error = sv_cm_lookup_ask_locked(id, id->id.ps, port, &ip);
+	error = id->is_far ? sv_cm_far_ask_locked(id, id->id.ps, port, &ip)
+			   : sv_cm_lookup_ask_locked(id, id->id.ps, port, &ip);
 	if (error)
 		sv_cm_connect_refused_locked(id, error);
 }

@@ -25,6 +25,7 @@ static void port_found(uint32_t number, struct sv_peer *peer, int error)
 		id->wants_far = false;
 		if (peer) {
 			memcpy(id->nonce, peer->nonce, sizeof(id->nonce));
+			sv_cm_known_keep_locked(id, peer->slot, peer->nonce);
 			sv_cm_connect_link_ready_locked(id, peer);
 		} else if (error == EBUSY || error == EAGAIN || error == ECONNRESET) {
 			/* the process that accepted lacks a resource, or has ended */
@@ -39,10 +40,23 @@ static void port_found(uint32_t number, struct sv_peer *peer, int error)
 	sv_cm_unlock();
 }
 
-int sv_cm_far_look_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct sv_ip *ip)
+int sv_cm_far_ask_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct sv_ip *ip)
 {
-	int error = sv_fabric_find_port(ip, space, number, id->number, port_found);
+	int error;
 
+	sv_cm_known_drop_locked(space, number);
+	error = sv_fabric_find_port(ip, space, number, id->number, port_found);
 	id->wants_far = !error;
 	return error;
+}
+
+int sv_cm_far_look_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct sv_ip *ip)
+{
+	const struct cm_known *known = sv_cm_known_find_locked(space, number, ip);
+	struct sv_peer *peer = known ? sv_fabric_peer_linked(known->nonce, ip) : NULL;
+
+	if (!peer)
+		return sv_cm_far_ask_locked(id, space, number, ip);
+	sv_cm_connect_known_locked(id, peer);
+	return 0;
 }

@@ -13,15 +13,6 @@
 #include "softverbs/link/port_name.h"
 #include "util/log.h"
 
-#define KNOWN 64
-
-static struct known { /* guarded by the cm lock; indexed by space and number */
-	struct sv_ip ip;
-	uint32_t space;
-	uint16_t number, slot;
-	uint64_t nonce[2]; /* zeros: empty */
-} known[KNOWN];
-
 struct cm_lookup {
 	struct engine_fd watch;
 	struct engine_job job;
@@ -62,40 +53,13 @@ void sv_cm_lookup_stop_locked(struct cm_id *id)
 	sv_engine_defer(&lookup->job, lookup_free);
 }
 
-/* ---- listeners found before ---- */
-
-static struct known *known_entry(uint32_t space, uint16_t number)
-{
-	return &known[(space * 31 + number) % KNOWN];
-}
-
-static void known_keep_locked(const struct cm_id *id, const struct sv_port_answer *answer)
-{
-	uint16_t number;
-	struct known *entry;
-	struct sv_ip ip;
-
-	if (sv_ip_from_sockaddr(&ip, &number, &id->id.route.addr.dst_addr))
-		return;
-	entry = known_entry(id->id.ps, number);
-	*entry = (struct known){ .ip = ip,
-				 .space = id->id.ps,
-				 .number = number,
-				 .slot = (uint16_t)answer->slot,
-				 .nonce = { answer->nonce[0], answer->nonce[1] } };
-}
-
 /* The nonce belongs to one process, so a new process in the same slot does not match. */
 static struct sv_peer *known_peer_locked(uint32_t space, uint16_t number, const struct sv_ip *ip)
 {
-	struct known *entry = known_entry(space, number);
-	struct sv_peer *peer;
+	const struct cm_known *known = sv_cm_known_find_locked(space, number, ip);
+	struct sv_peer *peer = known ? sv_peer_linked(known->slot) : NULL;
 
-	if (!(entry->nonce[0] | entry->nonce[1]) || entry->space != space ||
-	    entry->number != number || !sv_ip_same(&entry->ip, ip))
-		return NULL;
-	peer = sv_peer_linked(entry->slot);
-	if (peer && !memcmp(peer->nonce, entry->nonce, sizeof(entry->nonce)))
+	if (peer && !memcmp(peer->nonce, known->nonce, sizeof(known->nonce)))
 		return peer;
 	if (peer)
 		sv_peer_put(peer);
@@ -125,7 +89,7 @@ static void lookup_ready(struct engine_fd *watch, uint32_t events)
 	}
 	sv_cm_lookup_stop_locked(id);
 	if (got == sizeof(answer) && answer.magic == SV_PORT_MAGIC && answer.slot < SV_PEERS) {
-		known_keep_locked(id, &answer);
+		sv_cm_known_keep_locked(id, (uint16_t)answer.slot, answer.nonce);
 		sv_cm_connect_found_locked(id, (uint16_t)answer.slot, answer.nonce);
 	} else {
 		/* closed without an answer: the peer lacks a resource, or has ended */
@@ -157,7 +121,7 @@ int sv_cm_lookup_ask_locked(struct cm_id *id, uint32_t space, uint16_t number,
 		sv_cm_connect_found_locked(id, sv_runtime_peer_id(), sv_peer_self()->nonce);
 		return 0;
 	}
-	memset(known_entry(space, number), 0, sizeof(struct known));
+	sv_cm_known_drop_locked(space, number);
 	fd = sv_port_reach(space, number, ip);
 	if (fd >= 0)
 		return lookup_watch_locked(id, fd);

@@ -32,6 +32,8 @@ SV_SHARED const char *sv_fabric_wish(void);
 /* These begin a search. 0, or errno; then `found` is not called. */
 SV_SHARED int sv_fabric_find_port(const struct sv_ip *host, uint32_t space, uint16_t port,
 				  uint32_t cookie, sv_fabric_found *found);
+/* The linked process with that nonce, of which that is an address, with one more reference; NULL if there is none. */
+SV_SHARED struct sv_peer *sv_fabric_peer_linked(const uint64_t nonce[2], const struct sv_ip *host);
 /* Only whether the other host can be reached: `found` gets neither a peer nor an error. */
 SV_SHARED int sv_fabric_check(const struct sv_ip *host, uint32_t cookie, sv_fabric_found *found);
 

@@ -156,8 +156,6 @@ void sv_fabric_peers_fork_child(void);
 /* Engine: both sides know each other; the peer is found or made. NULL with errno. */
 struct sv_peer *sv_fabric_peer_ready_locked(struct fabric_link *link, uint16_t slot,
 					    const uint64_t nonce[2], const struct wire_end *end);
-/* The linked process with that nonce, with one more reference; NULL if there is none. */
-struct sv_peer *sv_fabric_peer_linked(const uint64_t nonce[2], const struct sv_ip *host);
 /* The link ends: its peer, to be reported and released, if this was its last one. */
 struct sv_peer *sv_fabric_peer_leave_locked(struct fabric_link *link);
 

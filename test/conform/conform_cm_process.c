@@ -1,32 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* rdma_cm between two processes, which may be on two hosts (remote.h), and the death of one. */
 #include <arpa/inet.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "test/conform/con.h"
-#include "test/conform/remote.h"
+#include "test/conform/other.h"
 
-/* ---- the peer process: reports its progress on stdout, then waits to be killed ---- */
-
-struct report {
-	uint16_t value;
-	union ibv_gid gid; /* by which the process is reached */
-};
-
-static void report(uint16_t value)
-{
-	struct report report = { value, device_gid };
-
-	if (write(STDOUT_FILENO, &report, sizeof(report)) != sizeof(report))
-		exit(2);
-}
+/* ---- the other process: reports its progress, then waits to be killed ---- */
 
 static void stay(void)
 {
-	report(1);
+	other_report(1);
 	for (;;)
 		pause();
 }
@@ -73,7 +57,7 @@ static void act_listener(bool accepts)
 	    rdma_bind_addr(id, (struct sockaddr *)&address) || rdma_listen(id, 4))
 		return;
 	port = ntohs(rdma_get_src_port(id));
-	report(port);
+	other_report(port);
 	event = con_wait(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (event && accepts &&
 	    (rdma_create_qp(event->id, NULL, &init) || rdma_accept(event->id, &param) ||
@@ -97,54 +81,6 @@ static void act(int argc, char **argv)
 
 /* ---- this process ---- */
 
-struct other {
-	pid_t pid;
-	int out;
-	union ibv_gid gid; /* of its last report */
-};
-
-static bool start(struct other *other, const char *role, uint16_t port)
-{
-	char number[8], host[INET6_ADDRSTRLEN];
-	int ends[2];
-
-	inet_ntop(AF_INET6, &device_gid, host, sizeof(host));
-	snprintf(number, sizeof(number), "%u", port);
-	if (pipe(ends))
-		return false;
-	other->pid = fork();
-	if (!other->pid) {
-		dup2(ends[1], STDOUT_FILENO);
-		close(ends[0]);
-		close(ends[1]);
-		if (remote_net_enter())
-			execl("/proc/self/exe", "other", "--act", role, number, host, (char *)NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	other->out = ends[0];
-	return other->pid > 0;
-}
-
-/* Returns what the process reports next, or 0 if nothing comes. */
-static uint16_t reported(struct other *other)
-{
-	struct report report = { 0 };
-
-	if (!readable(other->out, PATIENCE) ||
-	    read(other->out, &report, sizeof(report)) != sizeof(report))
-		return 0;
-	other->gid = report.gid;
-	return report.value;
-}
-
-static void kill_it(struct other *other)
-{
-	CU_ASSERT_EQUAL(kill(other->pid, SIGKILL), 0);
-	CU_ASSERT_EQUAL(waitpid(other->pid, NULL, 0), other->pid);
-	close(other->out);
-}
-
 static void connector_dies(void)
 {
 	struct rdma_conn_param param = con_param(NULL, 0);
@@ -154,19 +90,20 @@ static void connector_dies(void)
 
 	if (!con_open(&con, 4))
 		return;
-	CU_ASSERT_TRUE_FATAL(start(&other, "connect", ntohs(rdma_get_src_port(con.listener))));
+	CU_ASSERT_TRUE_FATAL(
+		other_start(&other, "connect", ntohs(rdma_get_src_port(con.listener))));
 	if (con_request(&con)) {
 		CU_ASSERT_EQUAL(rdma_accept(con.passive, &param), 0);
 		CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_ESTABLISHED));
-		CU_ASSERT_EQUAL(reported(&other), 1);
-		kill_it(&other);
+		CU_ASSERT_EQUAL(other_reported(&other), 1);
+		other_kill(&other);
 		CU_ASSERT_TRUE(con_comes(con.server, RDMA_CM_EVENT_DISCONNECTED));
 		CU_ASSERT_EQUAL(state_of(con.passive->qp), IBV_QPS_RTS);
 		CU_ASSERT_EQUAL(ibv_post_send(con.passive->qp, &wr, &bad), 0);
 		CU_ASSERT_TRUE(completes(con.passive->send_cq, 4, IBV_WC_RETRY_EXC_ERR, NULL));
 		CU_ASSERT_EQUAL(rdma_disconnect(con.passive), 0);
 	} else {
-		kill_it(&other);
+		other_kill(&other);
 	}
 	con_close(&con);
 }
@@ -178,9 +115,10 @@ static void connector_with_an_open_request_dies(void)
 
 	if (!con_open(&con, 4))
 		return;
-	CU_ASSERT_TRUE_FATAL(start(&other, "connect", ntohs(rdma_get_src_port(con.listener))));
+	CU_ASSERT_TRUE_FATAL(
+		other_start(&other, "connect", ntohs(rdma_get_src_port(con.listener))));
 	CU_ASSERT_TRUE(con_request(&con));
-	kill_it(&other);
+	other_kill(&other);
 	/*
 	 * no event is due for a connection that was not established; the listener takes the next
 	 * request
@@ -201,8 +139,8 @@ static bool connect_to(struct con *con, struct other *other, const char *role)
 
 	if (!con_open(con, 4))
 		return false;
-	CU_ASSERT_TRUE_FATAL(start(other, role, 0));
-	port = reported(other);
+	CU_ASSERT_TRUE_FATAL(other_start(other, role, 0));
+	port = other_reported(other);
 	CU_ASSERT_NOT_EQUAL_FATAL(port, 0);
 	CU_ASSERT_TRUE_FATAL(con_resolve_at(con, &con->active, &other->gid, port) &&
 			     con_make_qp(con->active));
@@ -218,8 +156,8 @@ static void listener_dies_connected(void)
 	if (!connect_to(&con, &other, "accept"))
 		return;
 	CU_ASSERT_TRUE(con_comes(con.client, RDMA_CM_EVENT_ESTABLISHED));
-	CU_ASSERT_EQUAL(reported(&other), 1);
-	kill_it(&other);
+	CU_ASSERT_EQUAL(other_reported(&other), 1);
+	other_kill(&other);
 	CU_ASSERT_TRUE(con_comes(con.client, RDMA_CM_EVENT_DISCONNECTED));
 	CU_ASSERT_EQUAL(state_of(con.active->qp), IBV_QPS_RTS);
 	CU_ASSERT_EQUAL(rdma_disconnect(con.active), 0);
@@ -235,8 +173,8 @@ static void listener_dies_asked(void)
 
 	if (!connect_to(&con, &other, "ignore"))
 		return;
-	CU_ASSERT_EQUAL(reported(&other), 1);
-	kill_it(&other);
+	CU_ASSERT_EQUAL(other_reported(&other), 1);
+	other_kill(&other);
 	event = con_wait(con.client, RDMA_CM_EVENT_REJECTED);
 	CU_ASSERT_PTR_NOT_NULL(event);
 	if (event) {
@@ -258,9 +196,9 @@ static void port_of_a_dead_listener(void)
 
 	if (!con_open(&con, 4))
 		return;
-	CU_ASSERT_TRUE_FATAL(start(&other, "ignore", 0));
-	port = reported(&other);
-	kill_it(&other);
+	CU_ASSERT_TRUE_FATAL(other_start(&other, "ignore", 0));
+	port = other_reported(&other);
+	other_kill(&other);
 	CU_ASSERT_TRUE_FATAL(con_resolve_at(&con, &con.active, &other.gid, port) &&
 			     con_make_qp(con.active));
 	CU_ASSERT_EQUAL(rdma_connect(con.active, &param), 0);
