@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Measuring: see bench/README.md.
 
-bench := $(addprefix $(B)/bench/,limit stream verbs dat round)
+bench := $(addprefix $(B)/bench/,limit stream verbs dat round $(if $(ofi_ok),message))
 # Counted by single steps, which is valid only for code without a sanitizer.
 exact := $(if $(SAN)$(COV),,$(if $(filter x86_64%,$(ARCH)),$(addprefix $(B)/bench/,exact exact-client exact-client1)))
 
@@ -16,6 +16,11 @@ $(B)/bench/stream: $(call objs,bench/stream.c bench/measure.c)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^
+
+$(B)/bench/message: $(call objs,bench/message.c bench/measure.c)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lfabric
 
 # Linked like any verbs program; the path leads to the drop-in.
 $(B)/bench/verbs: $(call objs,bench/verbs.c bench/verbs_cm.c bench/measure.c) $(drop)

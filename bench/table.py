@@ -6,7 +6,7 @@ Each program of a row gives one figure a round: the products, and what is beside
 
     [VARIABLE=VALUE] [@STACK] PROGRAM TEST [SIZE] [OPTION...]
 
-limit, verbs and dat are programs of build/bench, and traffic.h describes their tests; the other programs, and the stacks,
+limit, verbs, dat, stream and message are programs of build/bench, and traffic.h describes their tests; the other programs, and the stacks,
 are those of programs.py. Of commands separated by '|' the fastest one counts.
 """
 from collections import namedtuple
@@ -122,7 +122,9 @@ def host_rows(net, address):
               {'TCP': 'stream bw {}', 'own link': '@far-link verbs write {}'},
               [MIB], sides),
         *rows('message rate', 'M/s', {'V': '@far verbs rate {}', 'D': '@far dat rate {}'},
-              {'TCP': 'stream rate {}', 'own link': '@far-link verbs rate {}'}, [8], sides),
+              {'libfabric': 'message rate {} -w tcp', 'TCP': 'stream rate {}', 'own link': '@far-link verbs rate {}'}, [8], sides),
+        *rows('write, polled', 'ns', {'V': '@far verbs put {}', 'D': '@far dat put {}'},
+              {'TCP': 'stream lat {}', 'own link': '@far-link verbs put {}'}, [8], sides),
         *rows('wake-up', 'ns', {'V': '@far verbs wake {}', 'D': '@far dat wake {}'},
               {'TCP': 'stream wake {}', 'own link': '@far-link verbs wake {}'}, [8], sides),
         # The whole round trip, to a target that sleeps: beside it twice half of one.
