@@ -190,7 +190,7 @@ check-unit: tests
 # For the sanitizers, what they can find something in: test/rows.mk.
 check-hostile: all $(B)/test/fake_provider.so $(B)/test/old_provider.so $(B)/test/verbs-fault.so $(suites)
 	$(Q)$(test_env) test/run $(hostile)
-check-threads: all $(B)/test/fake_provider.so $(B)/test/old_provider.so $(threads)
+check-threads: all $(B)/test/fake_provider.so $(B)/test/old_provider.so $(threads) $(addprefix $(B)/test/rdma/,$(conform))
 	$(Q)$(test_env) test/run $(threads)
 check-blackbox: tests
 	$(Q)$(test_env) test/run $(blackbox)

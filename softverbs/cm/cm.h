@@ -2,9 +2,9 @@
 /*
  * Room `cm`: the connection manager: identifiers, event channels, ports, and the messages that identifiers exchange.
  *
- * connect.c and accept.c are the two sides of a connection, disconnect.c its end, lookup.c the search for a listener, message.c
- * what goes over a link, far.c the search on another host, known.c what these searches found. No call blocks but those that rdma-core's block in. In the drop-in
- * it is a library of its own, which knows the rooms below by the functions marked SV_SHARED.
+ * connect.c and accept.c are the two sides of a connection, disconnect.c its end, lookup.c the search for a listener, far.c
+ * that on another host, known.c what the last ones found, message.c what goes over a link. No call blocks but those that
+ * rdma-core's block in. In the drop-in it is a library of its own, which knows the rooms below by the functions marked SV_SHARED.
  * Locks: one for all of it (lock.c), acquired after the runtime's and before the links lock. It is not held while a QP changes.
  */
 #ifndef SV_CM_CM_H
