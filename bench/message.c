@@ -139,16 +139,15 @@ static void end_open(struct end *end, struct fi_info *info)
 	struct fid_domain *domain;
 	struct fid_av *peers;
 
-	must(!fi_fabric(info->fabric_attr, &fabric, NULL) &&
-		     !fi_domain(fabric, info, &domain, NULL) &&
-		     !fi_av_open(domain, &av, &peers, NULL) &&
-		     !fi_cq_open(domain, &cq, &end->cq, NULL) &&
-		     !fi_endpoint(domain, info, &end->ep, NULL) &&
-		     !fi_ep_bind(end->ep, &peers->fid, 0) &&
-		     !fi_ep_bind(end->ep, &end->cq->fid, FI_RECV) &&
+	must(!fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+	must(!fi_domain(fabric, info, &domain, NULL), "fi_domain");
+	must(!fi_av_open(domain, &av, &peers, NULL), "fi_av_open");
+	must(!fi_cq_open(domain, &cq, &end->cq, NULL), "fi_cq_open");
+	must(!fi_endpoint(domain, info, &end->ep, NULL), "fi_endpoint");
+	must(!fi_ep_bind(end->ep, &peers->fid, 0) && !fi_ep_bind(end->ep, &end->cq->fid, FI_RECV) &&
 		     !fi_ep_bind(end->ep, &end->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION) &&
 		     !fi_enable(end->ep),
-	     "fi_endpoint");
+	     "fi_ep_bind");
 	end->injected = info->tx_attr->inject_size;
 	end->from = buffer();
 	end->to = buffer();
