@@ -222,15 +222,19 @@ static int link_connected(struct fabric_link *link)
 	return sv_fabric_opening_begin(link);
 }
 
-/* Requests of peers are read by one thread at a time. */
+/*
+ * Requests of peers are read by one thread at a time. While a link carries messages of rdma_cm alone, which threads that poll
+ * leave to the engine, it stays with it.
+ */
 static bool ready_read(struct fabric_link *link)
 {
 	bool sound;
 
 	sv_fabric_reading_lock();
 	sv_fabric_ready_links_remove(link);
+	link->has_cm = link->has_data = false;
 	sound = sv_fabric_link_read(link);
-	if (sound)
+	if (sound && (link->has_data || !link->has_cm))
 		sv_fabric_ready_links_add(link);
 	sv_fabric_reading_unlock();
 	return sound;

@@ -65,7 +65,8 @@ struct fabric_link {
 	uint32_t last, next;
 	unsigned steps, quiet;
 	/* input: for the engine, or for the thread that has the reading lock, see ready_links.h */
-	bool in_ready; /* written inside the fabric's lock, too */
+	bool in_ready;	       /* written inside the fabric's lock, too */
+	bool has_cm, has_data; /* among what the engine has just read */
 	uint8_t *in;
 	size_t in_size, in_have;
 	uint8_t first[FABRIC_FIRST];

@@ -113,6 +113,12 @@ static int input_widen(struct fabric_link *link)
 	return 0;
 }
 
+static void kind_note(struct fabric_link *link, enum wire_type type)
+{
+	link->has_cm |= type == WIRE_CM;
+	link->has_data |= wire_is_data(type);
+}
+
 /* Consumes what is complete, until the link is ready, or from then on. 0, or -1 where sv_fabric_link_read returns false. */
 static int input_use(struct fabric_link *link)
 {
@@ -127,6 +133,8 @@ static int input_use(struct fabric_link *link)
 
 		part = is_ready ? sv_fabric_frame_read(link->peer, bytes, size, link->in_ready)
 				: sv_fabric_opening_read(link, bytes, size);
+		if (part > 0 && is_ready)
+			kind_note(link, wire_type_of(bytes));
 		if (part > 0)
 			used += (size_t)part;
 	}
@@ -140,13 +148,14 @@ static int input_use(struct fabric_link *link)
 bool sv_fabric_link_read(struct fabric_link *link)
 {
 	bool was_ready = link->state == FABRIC_READY;
+	size_t room;
 	ssize_t got;
 
 	if (link->in_have && input_use(link))
 		return false;
 	for (unsigned i = 0; i < READS && was_ready == (link->state == FABRIC_READY); i++) {
-		got = recv(link->watch.fd, link->in + link->in_have, link->in_size - link->in_have,
-			   MSG_DONTWAIT);
+		room = link->in_size - link->in_have;
+		got = recv(link->watch.fd, link->in + link->in_have, room, MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
 		if (got <= 0) {
@@ -157,6 +166,8 @@ bool sv_fabric_link_read(struct fabric_link *link)
 		link->in_have += (size_t)got;
 		if (input_use(link))
 			return false;
+		if ((size_t)got < room) /* what has come since is reported */
+			return true;
 	}
 	return true;
 }

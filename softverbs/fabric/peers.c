@@ -326,9 +326,7 @@ static bool left_read(struct fabric_peer *from, size_t size)
 /* With an endpoint, what is not the engine's comes by that. */
 static bool link_carries(enum wire_type type, bool data_only)
 {
-	bool is_data = type == WIRE_REQUEST || type == WIRE_DONE || type == WIRE_DATAGRAM;
-
-	return is_data ? !sv_fabric_endpoint_is_open() : !data_only;
+	return wire_is_data(type) ? !sv_fabric_endpoint_is_open() : !data_only;
 }
 
 ssize_t sv_fabric_frame_read(struct fabric_peer *from, const uint8_t *bytes, size_t size,

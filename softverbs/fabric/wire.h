@@ -70,6 +70,17 @@ struct wire_frame {
 	uint16_t type;
 };
 
+/* Of a sound header. */
+static inline enum wire_type wire_type_of(const uint8_t bytes[static WIRE_HEADER])
+{
+	return (enum wire_type)bytes[3];
+}
+
+static inline bool wire_is_data(enum wire_type type)
+{
+	return type == WIRE_REQUEST || type == WIRE_DONE || type == WIRE_DATAGRAM;
+}
+
 void sv_wire_header_write(uint8_t bytes[static WIRE_HEADER], const struct wire_frame *frame);
 /* False if the header is malformed, or the payload longer than allowed. */
 bool sv_wire_header_read(const uint8_t bytes[static WIRE_HEADER], struct wire_frame *frame);
