@@ -3,8 +3,8 @@
  * Requests of reliable QPs between hosts.
  *
  * The initiator sends its requests in order, each in one frame or several, and keeps at most FAR_WINDOW of them
- * unanswered. The responder executes them one after the other by a proxy, the initiator of object/path.h, and answers each. A
- * request that comes before its QP is ready is answered FAR_NOT_READY; the responder then drops what follows it,
+ * unanswered. The responder executes them one after the other by a proxy, the initiator of object/path.h, and answers: a
+ * success without data is that of all requests up to its number, any other answer that of one. A request that comes before its QP is ready is answered FAR_NOT_READY; the responder then drops what follows it,
  * and the initiator sends again from that number on.
  */
 #ifndef SV_FABRIC_DATA_H
@@ -65,6 +65,7 @@ struct far_work; /* serve.c: a request of the peer */
 
 struct sv_far {
 	struct sv_path path;
+	struct sv_qp *qp;
 	struct sv_qp *proxy;
 	struct sv_ip host;
 	uint32_t qpn; /* of the peer */
@@ -79,13 +80,18 @@ struct sv_far {
 	/*
 	 * A request of the peer is executed: own requests wait for its answer, as on a wire, where the
 	 * acknowledgement leaves before anything that the receiver sends in return. Programs rely on it that
-	 * wait for both completions at one channel.
+	 * wait for both completions at one channel. Written inside the data lock, too.
 	 */
 	bool executing;
 	bool held_back; /* own requests wait for that */
 	/* inside the data lock */
 	uint32_t their_connection, expected;
 	unsigned pending;
+	struct {
+		unsigned count; /* requests whose answer waits; if not 0, `due_entry` is listed */
+		struct far_done done;
+	} due;
+	LIST_ENTRY(sv_far) due_entry;
 	struct far_work *coming;       /* the request whose frames are coming in */
 	STAILQ_HEAD(, far_work) works; /* posted to the proxy */
 };
@@ -110,6 +116,8 @@ void sv_far_polls_lead(struct sv_cq *cq, bool on);
 /* Frames of a peer, one at a time. False if the peer violates the protocol. */
 bool sv_far_request(struct fabric_peer *from, const uint8_t *bytes, size_t size);
 bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size);
+/* After those that have arrived: sends the answers that waited for that. */
+void sv_far_dues_send(void);
 /* Engine: the link has ended. */
 void sv_far_peer_gone(struct sv_peer *peer);
 

@@ -97,6 +97,7 @@ static unsigned read_some(void)
 {
 	unsigned count = endpoint.calls->read(endpoint.open);
 
+	sv_far_dues_send();
 	sv_fabric_stuck_send();
 	return count;
 }

@@ -62,6 +62,7 @@ int sv_far_open(struct sv_qp *qp)
 	if (!far)
 		return ENOMEM;
 	far->path.ops = &far_ops;
+	far->qp = qp;
 	far->host = host;
 	far->qpn = qp->attr.dest_qp_num;
 	STAILQ_INIT(&far->works);

@@ -243,10 +243,40 @@ static void answer_locked(struct sv_qp *qp, const struct far_done *done, const u
 	sv_sq_answered_locked(qp, status);
 }
 
+/* Completes those before that number, whose answer is that of a later one. False if one of them brings data. */
+static bool answer_before_locked(struct sv_qp *qp, uint32_t number)
+{
+	struct sv_sq *sq = &qp->sq;
+	struct sv_far *far = far_of(qp);
+
+	while (far->done != number) {
+		const struct ibv_send_wr *wr = &sq->held[sq->exec & sq->mask];
+
+		if (far_brings_data(wr->opcode))
+			return false;
+		far->give_up_at = 0;
+		far->done++;
+		sv_sq_complete_locked(qp, wr, IBV_WC_SUCCESS);
+	}
+	return true;
+}
+
+/* Whether the answer is for requests that were sent and not answered. */
+static bool is_awaited(const struct sv_qp *qp, const struct fabric_peer *from,
+		       const struct far_done *done)
+{
+	const struct sv_far *far = far_of(qp);
+	bool of_one = done->status != IBV_WC_SUCCESS || done->length;
+
+	return far && far->peer == &from->peer && far->qpn == done->source &&
+	       far->connection == done->connection && qp->sq.exec != qp->sq.head &&
+	       done->number - far->done < (of_one ? far->wire != far->done : far->wire - far->done);
+}
+
 bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 {
 	struct far_done done;
-	struct sv_far *far;
+	bool sound = true;
 	struct sv_qp *qp;
 
 	if (!sv_far_done_read(bytes, size, &done) ||
@@ -256,12 +286,12 @@ bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 	if (!qp)
 		return true; /* destroyed in the mean time */
 	lock_acquire(&qp->sq.lock);
-	far = far_of(qp);
-	if (far && far->peer == &from->peer && far->qpn == done.source &&
-	    far->connection == done.connection && done.number == far->done &&
-	    far->wire != far->done && qp->sq.exec != qp->sq.head)
-		answer_locked(qp, &done, bytes + FAR_DONE_SIZE, size - FAR_DONE_SIZE);
+	if (is_awaited(qp, from, &done)) {
+		sound = answer_before_locked(qp, done.number);
+		if (sound)
+			answer_locked(qp, &done, bytes + FAR_DONE_SIZE, size - FAR_DONE_SIZE);
+	}
 	lock_release(&qp->sq.lock);
 	sv_qp_unpin(qp);
-	return true;
+	return sound;
 }

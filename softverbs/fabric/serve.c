@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The responder's side of a QP whose peer is on another host: collects its requests, has a proxy execute them, and
  * answers. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "softverbs/fabric/proxy.h"
 #include "softverbs/link/runtime.h"
 #include "softverbs/rc/rc.h"
+#include "softverbs/rc/request.h"
 #include "util/log.h"
 
-#define POLLED 32
+#define POLLED	      32
+#define LONGEST_DELAY 16u /* requests, a quarter of what an initiator sends without an answer */
 
 struct far_work {
 	STAILQ_ENTRY(far_work) entry;
@@ -24,9 +27,18 @@ static struct {
 	uint64_t bytes; /* of these, and of those that are coming in */
 } works;
 
+/*
+ * An answer that says that a short request was executed, and no more, waits until what has arrived was read: it is that of all
+ * requests before it, too. The QPs to which one is due; the data lock.
+ */
+static LIST_HEAD(, sv_far) dues = LIST_HEAD_INITIALIZER(dues);
+static atomic_bool any_due;
+
 void sv_far_fork_child(void)
 {
 	memset(&works, 0, sizeof(works)); /* the parent's */
+	LIST_INIT(&dues);
+	atomic_store_explicit(&any_due, false, memory_order_relaxed);
 	sv_far_proxies_fork_child();
 	sv_far_lock_renew();
 }
@@ -43,33 +55,114 @@ static void work_free_locked(struct far_work *work)
 
 /* ---- answers ---- */
 
-static void answer_post(struct sv_peer *to, const struct far_request *request, unsigned status,
-			const uint8_t *data)
+static void answer_post(struct sv_peer *to, struct far_done *done, const uint8_t *data)
 {
-	struct far_done done = { .dest = request->source,
-				 .source = request->dest,
-				 .connection = request->connection,
-				 .number = request->number,
-				 .status = (uint8_t)status,
-				 .length = data ? request->length : 0 };
 	struct fabric_out *out;
 	uint32_t part;
 
 	do {
-		part = done.length - done.offset < FAR_FRAGMENT ? done.length - done.offset
-								: FAR_FRAGMENT;
+		part = done->length - done->offset < FAR_FRAGMENT ? done->length - done->offset
+								  : FAR_FRAGMENT;
 		out = sv_fabric_out_new(WIRE_DONE, FAR_DONE_SIZE + part);
 		if (!out) {
 			log_at(LOG_ERROR, "softverbs: an answer is lost: out of memory");
 			return;
 		}
-		sv_far_done_write(fabric_out_payload(out), &done);
+		sv_far_done_write(fabric_out_payload(out), done);
 		if (part)
-			memcpy(fabric_out_payload(out) + FAR_DONE_SIZE, data + done.offset, part);
+			memcpy(fabric_out_payload(out) + FAR_DONE_SIZE, data + done->offset, part);
 		sv_fabric_out_send(to, out);
-		done.offset += part;
-	} while (done.offset < done.length);
+		done->offset += part;
+	} while (done->offset < done->length);
 }
+
+static struct far_done done_to(const struct far_request *request, unsigned status)
+{
+	return (struct far_done){ .dest = request->source,
+				  .source = request->dest,
+				  .connection = request->connection,
+				  .number = request->number,
+				  .status = (uint8_t)status };
+}
+
+static void not_ready_post(struct sv_peer *to, const struct far_request *request)
+{
+	struct far_done done = done_to(request, FAR_NOT_READY);
+
+	answer_post(to, &done, NULL);
+}
+
+/* ---- what is due ---- */
+
+static void executing_set(struct sv_far *far, bool on)
+{
+	struct sv_qp *qp = far->qp;
+
+	if (far->executing == on)
+		return; /* written with the data lock alone */
+	lock_acquire(&qp->sq.lock);
+	far->executing = on;
+	if (!on && far->held_back) {
+		sv_sq_run_locked(qp, 0);
+		sv_sq_notify_locked(qp);
+	}
+	lock_release(&qp->sq.lock);
+}
+
+static void due_send_locked(struct sv_far *far)
+{
+	if (!far->due.count)
+		return;
+	far->due.count = 0;
+	LIST_REMOVE(far, due_entry);
+	answer_post(far->peer, &far->due.done, NULL);
+}
+
+static void due_locked(struct sv_far *far, const struct far_request *request)
+{
+	if (!far->due.count++)
+		LIST_INSERT_HEAD(&dues, far, due_entry);
+	atomic_store_explicit(&any_due, true, memory_order_relaxed);
+	far->due.done = done_to(request, IBV_WC_SUCCESS);
+	if (far->due.count == LONGEST_DELAY)
+		due_send_locked(far);
+}
+
+static void answer_locked(struct sv_far *far, const struct far_request *request,
+			  enum ibv_wc_status status, const uint8_t *data)
+{
+	struct far_done done = done_to(request, status);
+
+	if (status == IBV_WC_SUCCESS && !data && request->length <= SQ_SHORT) {
+		due_locked(far, request);
+		return;
+	}
+	due_send_locked(far);
+	done.length = data ? request->length : 0;
+	answer_post(far->peer, &done, data);
+}
+
+static void dues_send_locked(void)
+{
+	struct sv_far *far;
+
+	while ((far = LIST_FIRST(&dues))) {
+		due_send_locked(far);
+		executing_set(far, false);
+	}
+	atomic_store_explicit(&any_due, false, memory_order_relaxed);
+}
+
+void sv_far_dues_send(void)
+{
+	if (!atomic_load_explicit(&any_due, memory_order_relaxed))
+		return;
+	sv_far_lock();
+	dues_send_locked();
+	sv_far_unlock();
+}
+
+/* ---- completions ---- */
 
 static void work_done_locked(struct far_work *work, enum ibv_wc_status status)
 {
@@ -79,7 +172,7 @@ static void work_done_locked(struct far_work *work, enum ibv_wc_status status)
 	STAILQ_REMOVE(&far->works, work, far_work, entry);
 	far->pending--;
 	works.count--;
-	answer_post(far->peer, &work->request, status, data ? work->data : NULL);
+	answer_locked(far, &work->request, status, data ? work->data : NULL);
 	work_free_locked(work);
 }
 
@@ -101,17 +194,24 @@ static void completions_take_locked(void)
 		completions_poll_locked();
 }
 
+static void proxies_ready_locked(void)
+{
+	completions_take_locked();
+	dues_send_locked();
+}
+
 /* ---- open and close ---- */
 
 int sv_far_serve_open_locked(struct sv_far *far, struct sv_qp *qp)
 {
-	return sv_far_proxy_open_locked(far, qp, completions_take_locked);
+	return sv_far_proxy_open_locked(far, qp, proxies_ready_locked);
 }
 
 void sv_far_serve_close_locked(struct sv_far *far)
 {
 	struct far_work *work;
 
+	due_send_locked(far);
 	sv_far_proxy_close_locked(far); /* it uses the memory of the works */
 	while ((work = STAILQ_FIRST(&far->works))) {
 		STAILQ_REMOVE_HEAD(&far->works, entry);
@@ -189,23 +289,13 @@ static bool connection_is(struct sv_far *far, const struct far_request *request)
 {
 	if (request->connection != far->their_connection && !request->number && !request->offset &&
 	    !far->pending) {
+		due_send_locked(far);
 		far->their_connection = request->connection;
 		far->expected = 0;
 		work_free_locked(far->coming);
 		far->coming = NULL;
 	}
 	return request->connection == far->their_connection;
-}
-
-static void executing_set(struct sv_qp *qp, struct sv_far *far, bool on)
-{
-	lock_acquire(&qp->sq.lock);
-	far->executing = on;
-	if (!on && far->held_back) {
-		sv_sq_run_locked(qp, 0);
-		sv_sq_notify_locked(qp);
-	}
-	lock_release(&qp->sq.lock);
 }
 
 /* False if the peer violates the protocol. */
@@ -221,7 +311,8 @@ static bool request_take_locked(struct sv_far *far, const struct far_request *re
 	if (!work) {
 		work = work_new_locked(far, request);
 		if (!work) {
-			answer_post(far->peer, request, FAR_NOT_READY, NULL);
+			due_send_locked(far);
+			not_ready_post(far->peer, request);
 			return true;
 		}
 		far->coming = work;
@@ -274,12 +365,13 @@ bool sv_far_request(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 	if (qp)
 		far = far_find_locked(qp, from, &request);
 	if (far && connection_is(far, &request)) {
-		executing_set(qp, far, true);
+		executing_set(far, true);
 		sound = request_take_locked(far, &request, bytes + FAR_REQUEST_SIZE,
 					    (uint32_t)(size - FAR_REQUEST_SIZE));
-		executing_set(qp, far, false);
+		if (!far->due.count)
+			executing_set(far, false);
 	} else if (!request.offset)
-		answer_post(&from->peer, &request, FAR_NOT_READY, NULL);
+		not_ready_post(&from->peer, &request);
 	sv_far_unlock();
 	if (qp)
 		sv_qp_unpin(qp);

@@ -33,6 +33,7 @@ static void qp_connect(uint8_t timeout)
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
 				     .path_mtu = IBV_MTU_1024,
 				     .dest_qp_num = THEIR_QP,
+				     .max_dest_rd_atomic = 1,
 				     .ah_attr = { .is_global = 1, .port_num = 1 } };
 	memcpy(attr.ah_attr.grh.dgid.raw, elsewhere, sizeof(elsewhere));
 	CU_ASSERT_EQUAL(ibv_modify_qp(own.qp, &attr,
@@ -40,7 +41,9 @@ static void qp_connect(uint8_t timeout)
 					      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 					      IBV_QP_MIN_RNR_TIMER),
 			0);
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = timeout, .retry_cnt = 7 };
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTS, .timeout = timeout, .retry_cnt = 7, .max_rd_atomic = 1
+	};
 	CU_ASSERT_EQUAL(ibv_modify_qp(own.qp, &attr,
 				      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 					      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
@@ -274,11 +277,142 @@ static void polls_meet_the_end(void)
 	polls_meet(true);
 }
 
+/* ---- answers for several requests ---- */
+
+static void one_answer_for_two(void)
+{
+	struct far_done done[2];
+	int fd = linked_open(21, done);
+
+	their_answer(&done[1]);
+	they_send(fd);
+	assert_completes(1, IBV_WC_SUCCESS);
+	assert_completes(2, IBV_WC_SUCCESS);
+	linked_close(fd);
+}
+
+/* A request whose data have not come is not answered by a later one. */
+static void no_answer_for_a_read(void)
+{
+	struct ibv_send_wr wr = { .wr_id = 3,
+				  .opcode = IBV_WR_RDMA_READ,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
+	struct far_done done[2];
+	int fd = linked_open(14, done);
+
+	CU_ASSERT_EQUAL(ibv_post_send(own.qp, &wr, &bad), 0);
+	send_one(4);
+	done[1].number = 3;
+	their_answer(&done[1]);
+	they_send(fd);
+	assert_completes(1, IBV_WC_SUCCESS);
+	assert_completes(2, IBV_WC_SUCCESS);
+	assert_completes(3, IBV_WC_RETRY_EXC_ERR);
+	linked_close(fd);
+}
+
+static void not_ready_answers_one(void)
+{
+	struct far_done done[2];
+	int fd = linked_open(21, done);
+	struct ibv_wc wc;
+
+	done[1].status = FAR_NOT_READY; /* late, of before the requests were sent again */
+	their_answer(&done[1]);
+	done[1].status = IBV_WC_REM_OP_ERR;
+	their_answer(&done[1]);
+	they_send(fd);
+	busy_end();
+	CU_ASSERT_EQUAL(ibv_poll_cq(own.cq, 1, &wc), 0);
+	their_answer(&done[0]);
+	they_send(fd);
+	assert_completes(1, IBV_WC_SUCCESS);
+	linked_close(fd);
+}
+
+static void their_request(unsigned number, enum ibv_wr_opcode opcode)
+{
+	struct far_request request = { .dest = own.qp->qp_num,
+				       .source = THEIR_QP,
+				       .connection = 77,
+				       .number = number,
+				       .opcode = (uint8_t)opcode,
+				       .length = opcode == IBV_WR_SEND ? 0 : 8,
+				       .rnr_retry = 7,
+				       .retry = 7,
+				       .timeout = 14 };
+	uint8_t bytes[FAR_REQUEST_SIZE];
+
+	sv_far_request_write(bytes, &request);
+	their_frame(WIRE_REQUEST, bytes, sizeof(bytes));
+}
+
+static void assert_answered(int fd, unsigned number, enum ibv_wc_status status)
+{
+	struct wire_frame frame = { .type = 0 };
+	struct far_done done = { .number = 99 };
+	uint8_t payload[FAR_DONE_SIZE];
+
+	CU_ASSERT_TRUE(rig_frame_read(fd, &frame, payload, sizeof(payload)));
+	CU_ASSERT_EQUAL(frame.type, WIRE_DONE);
+	CU_ASSERT_TRUE(sv_far_done_read(payload, frame.size, &done));
+	CU_ASSERT_EQUAL(done.number, number);
+	CU_ASSERT_EQUAL(done.status, status);
+}
+
+static void recvs_post(unsigned count)
+{
+	struct ibv_recv_wr wr = { .wr_id = 50 }, *bad;
+
+	while (count--)
+		CU_ASSERT_EQUAL(ibv_post_recv(own.qp, &wr, &bad), 0);
+}
+
+/* What comes at once has one answer; one that says more than that a request was executed comes after it. */
+static void answers_are_joined(void)
+{
+	struct far_done done[2];
+	int fd = linked_open(21, done);
+
+	recvs_post(4);
+	for (unsigned i = 0; i < 3; i++)
+		their_request(i, IBV_WR_SEND);
+	they_send(fd);
+	assert_answered(fd, 2, IBV_WC_SUCCESS);
+	their_request(3, IBV_WR_SEND);
+	their_request(4, IBV_WR_ATOMIC_FETCH_AND_ADD); /* the QP allows none */
+	they_send(fd);
+	assert_answered(fd, 3, IBV_WC_SUCCESS);
+	assert_answered(fd, 4, IBV_WC_REM_INV_REQ_ERR);
+	linked_close(fd);
+}
+
+/* Where nothing is read any more when it is executed. */
+static void answer_comes_late(void)
+{
+	struct far_done done[2];
+	int fd = linked_open(21, done);
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	their_request(0, IBV_WR_SEND);
+	they_send(fd);
+	CU_ASSERT_EQUAL(poll(&poll_fd, 1, 10), 0);
+	recvs_post(1);
+	assert_answered(fd, 0, IBV_WC_SUCCESS);
+	linked_close(fd);
+}
+
 static const struct unit_test tests[] = {
 	{ "a thread that polls reads the answers", polls_read },
 	{ "what is not data waits for the engine, and what is behind it", polls_leave_the_rest },
 	{ "a malformed frame ends the link", polls_meet_rubbish },
 	{ "the end of a peer, found by a poll", polls_meet_the_end },
+	{ "an answer is for the requests before it", one_answer_for_two },
+	{ "but for none that brings data: the link ends", no_answer_for_a_read },
+	{ "an answer that is no success is for one request", not_ready_answers_one },
+	{ "requests that come together get one answer", answers_are_joined },
+	{ "a request that waits for a receive is answered after it", answer_comes_late },
 	{ "a link that breaks off is begun again long before the retry of the QP", broken_off },
 };
 
