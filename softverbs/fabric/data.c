@@ -32,7 +32,9 @@ void sv_far_request_write(uint8_t bytes[static FAR_REQUEST_SIZE], const struct f
 	at = wire_put(at, request->offset, 4);
 	at = wire_put(at, request->addr, 8);
 	at = wire_put(at, request->args[0], 8);
-	wire_put(at, request->args[1], 8);
+	at = wire_put(at, request->args[1], 8);
+	at = wire_put(at, request->answer.connection, 4);
+	wire_put(at, request->answer.number, 4);
 }
 
 /* A key is a number, while immediate data are bytes: they stay as the consumer wrote them. */
@@ -62,6 +64,8 @@ bool sv_far_request_read(const uint8_t *bytes, size_t size, struct far_request *
 	request->addr = wire_get(&at, 8);
 	request->args[0] = wire_get(&at, 8);
 	request->args[1] = wire_get(&at, 8);
+	request->answer.connection = (uint32_t)wire_get(&at, 4);
+	request->answer.number = (uint32_t)wire_get(&at, 4);
 	if (request->opcode >= 32 || !(KNOWN >> request->opcode & 1) ||
 	    request->flags & ~(unsigned)FAR_FLAGS || request->rnr_retry > 7 || request->retry > 7 ||
 	    timeout > 31)

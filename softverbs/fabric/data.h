@@ -4,7 +4,8 @@
  *
  * The initiator sends its requests in order, each in one frame or several, and keeps at most FAR_WINDOW of them
  * unanswered. The responder executes them one after the other by a proxy, the initiator of object/path.h, and answers: a
- * success without data is that of all requests up to its number, any other answer that of one. A request that comes before its QP is ready is answered FAR_NOT_READY; the responder then drops what follows it,
+ * success without data is that of all requests up to its number, and may go with a request of the other direction; any other
+ * answer is that of one. A request that comes before its QP is ready is answered FAR_NOT_READY; the responder then drops what follows it,
  * and the initiator sends again from that number on.
  */
 #ifndef SV_FABRIC_DATA_H
@@ -20,7 +21,8 @@
 
 enum far_flag {
 	FAR_SOLICITED = 1,
-	FAR_FLAGS = 1,
+	FAR_ANSWERS = 2, /* it is an answer, too: a success, to what `answer` says */
+	FAR_FLAGS = 3,
 };
 
 struct far_request {	       /* WIRE_REQUEST; payload of sends, writes follows */
@@ -34,8 +36,11 @@ struct far_request {	       /* WIRE_REQUEST; payload of sends, writes follows */
 	uint32_t rkey;
 	uint32_t length, offset; /* of the whole payload; of this frame's part */
 	uint64_t addr, args[2];
+	struct {
+		uint32_t connection, number;
+	} answer; /* of the other direction */
 };
-#define FAR_REQUEST_SIZE 64u
+#define FAR_REQUEST_SIZE 72u
 
 #define FAR_NOT_READY 0xffu
 
@@ -84,13 +89,15 @@ struct sv_far {
 	 */
 	bool executing;
 	bool held_back; /* own requests wait for that */
+	struct {
+		unsigned count; /* requests that have been executed and not been answered */
+		bool recent;	/* the last one since threads that poll were last here */
+		uint32_t connection, number;
+	} due;
 	/* inside the data lock */
 	uint32_t their_connection, expected;
 	unsigned pending;
-	struct {
-		unsigned count; /* requests whose answer waits; if not 0, `due_entry` is listed */
-		struct far_done done;
-	} due;
+	bool due_listed; /* it is if due.count is not 0 */
 	LIST_ENTRY(sv_far) due_entry;
 	struct far_work *coming;       /* the request whose frames are coming in */
 	STAILQ_HEAD(, far_work) works; /* posted to the proxy */
@@ -113,11 +120,21 @@ void sv_far_fork_child(void);
 /* Empty polls of the CQ let the engine run, one call for each that turned it on. */
 void sv_far_polls_lead(struct sv_cq *cq, bool on);
 
+/* What takes a request of that peer's QP; its link may be known only now. With the data lock. NULL: nothing. */
+struct sv_far *sv_far_find_locked(struct sv_qp *qp, struct fabric_peer *from,
+				  const struct far_request *request);
+
 /* Frames of a peer, one at a time. False if the peer violates the protocol. */
 bool sv_far_request(struct fabric_peer *from, const uint8_t *bytes, size_t size);
 bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size);
-/* After those that have arrived: sends the answers that waited for that. */
-void sv_far_dues_send(void);
+bool sv_far_answer_in(struct fabric_peer *from, const struct far_request *request);
+/*
+ * After those that have arrived: sends the answers that waited for that. With `polled` those stay that have not waited for one
+ * more poll: the program may be about to post a request that they go with.
+ */
+void sv_far_dues_send(bool polled);
+bool sv_far_any_due(void);
+void sv_far_dues_stop(void); /* no QP is left */
 /* Engine: the link has ended. */
 void sv_far_peer_gone(struct sv_peer *peer);
 

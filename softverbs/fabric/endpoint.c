@@ -97,7 +97,6 @@ static unsigned read_some(void)
 {
 	unsigned count = endpoint.calls->read(endpoint.open);
 
-	sv_far_dues_send();
 	sv_fabric_stuck_send();
 	return count;
 }
@@ -124,6 +123,7 @@ uint32_t sv_fabric_endpoint_drain(const struct fabric_peer *peer)
 	sv_fabric_reading_lock();
 	for (unsigned i = 0; i < DRAIN_READS && read_some(); i++)
 		continue;
+	sv_far_dues_send(false);
 	next = peer->order.next;
 	sv_fabric_reading_unlock();
 	return next;
@@ -262,6 +262,7 @@ int sv_fabric_endpoint_open(const char *wish)
 	sv_fabric_outs_open(endpoint.calls, endpoint.open, sv_fabric_progress_soon);
 	endpoint.source = (struct fabric_source){ .fd = endpoint.calls->wait_fd(endpoint.open),
 						  .read = read_some,
+						  .read_over = sv_far_dues_send,
 						  .may_wait = may_wait,
 						  .is_paced = is_paced };
 	error = sv_fabric_progress_open(&endpoint.source);

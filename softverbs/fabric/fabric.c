@@ -181,7 +181,7 @@ void sv_fabric_leave(void)
 	if (!sv_fabric_is_on())
 		return;
 	while (waits && clock_now() < end) {
-		waits = sv_ud_waits_any();
+		waits = sv_ud_waits_any() || sv_far_any_due();
 		if (!waits && sv_fabric_trylock()) {
 			waits = sv_fabric_peers_any_locked(peer_leave_locked);
 			sv_fabric_unlock();
@@ -223,6 +223,7 @@ void sv_fabric_stop(void)
 	atomic_store_explicit(&fabric.on, false, memory_order_release);
 	sv_engine_fd_remove(&fabric.listener);
 	sv_engine_timer_cancel(&fabric.pause);
+	sv_far_dues_stop();
 	sv_fabric_endpoint_flush();
 	sv_fabric_ready_links_close();
 	sv_fabric_links_close();

@@ -162,6 +162,26 @@ static void far_found(uint32_t index, struct sv_peer *peer, int error)
 	sv_qp_unpin(qp);
 }
 
+struct sv_far *sv_far_find_locked(struct sv_qp *qp, struct fabric_peer *from,
+				  const struct far_request *request)
+{
+	struct sv_far *far = far_of(qp);
+
+	if (!far || far->qpn != request->source || from->peer.slot != qp_peer_id_of(far->qpn))
+		return NULL;
+	lock_acquire(&qp->sq.lock);
+	if (!far->peer) {
+		struct sv_peer *peer = sv_fabric_peer_at(&far->host, from->peer.slot);
+
+		if (peer != &from->peer && peer)
+			sv_peer_put(peer);
+		else
+			far->peer = peer;
+	}
+	lock_release(&qp->sq.lock);
+	return far->peer == &from->peer ? far : NULL;
+}
+
 static int far_bind_locked(struct sv_qp *qp)
 {
 	struct sv_far *far = far_of(qp);

@@ -76,11 +76,17 @@ static bool request_gather(uint8_t *to, const struct iovec *iov, unsigned count,
 /* Sends one request. 0; EXEC_WAIT if there is no memory; else the status with which it fails. */
 static int request_send(struct sv_qp *qp, const struct ibv_send_wr *wr, const struct iovec *iov)
 {
+	struct sv_far *far = far_of(qp);
 	struct far_request request;
 	struct fabric_out *out;
 	uint32_t part, all;
 
 	request_describe(qp, wr, &request);
+	if (far->due.count) {
+		request.flags |= FAR_ANSWERS;
+		request.answer.connection = far->due.connection;
+		request.answer.number = far->due.number;
+	}
 	all = far_brings_data(wr->opcode) ? 0 : request.length;
 	do {
 		part = all - request.offset < FAR_FRAGMENT ? all - request.offset : FAR_FRAGMENT;
@@ -93,7 +99,9 @@ static int request_send(struct sv_qp *qp, const struct ibv_send_wr *wr, const st
 			free(out);
 			return IBV_WC_LOC_PROT_ERR;
 		}
-		sv_fabric_out_send(far_of(qp)->peer, out); /* else the link is about to end */
+		sv_fabric_out_send(far->peer, out); /* else the link is about to end */
+		far->due.count = 0;
+		request.flags &= (uint8_t)~FAR_ANSWERS;
 		request.offset += part;
 	} while (request.offset < all);
 	return 0;
@@ -273,25 +281,41 @@ static bool is_awaited(const struct sv_qp *qp, const struct fabric_peer *from,
 	       done->number - far->done < (of_one ? far->wire != far->done : far->wire - far->done);
 }
 
-bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size)
+/* False if the peer violates the protocol. */
+static bool answer_take(struct fabric_peer *from, const struct far_done *done, const uint8_t *data,
+			size_t size)
 {
-	struct far_done done;
+	struct sv_qp *qp = sv_qp_pin(qp_index_of(done->dest));
 	bool sound = true;
-	struct sv_qp *qp;
 
-	if (!sv_far_done_read(bytes, size, &done) ||
-	    qp_peer_id_of(done.dest) != sv_runtime_peer_id())
-		return false;
-	qp = sv_qp_pin(qp_index_of(done.dest));
 	if (!qp)
 		return true; /* destroyed in the mean time */
 	lock_acquire(&qp->sq.lock);
-	if (is_awaited(qp, from, &done)) {
-		sound = answer_before_locked(qp, done.number);
+	if (is_awaited(qp, from, done)) {
+		sound = answer_before_locked(qp, done->number);
 		if (sound)
-			answer_locked(qp, &done, bytes + FAR_DONE_SIZE, size - FAR_DONE_SIZE);
+			answer_locked(qp, done, data, size);
 	}
 	lock_release(&qp->sq.lock);
 	sv_qp_unpin(qp);
 	return sound;
+}
+
+bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size)
+{
+	struct far_done done;
+
+	return sv_far_done_read(bytes, size, &done) &&
+	       qp_peer_id_of(done.dest) == sv_runtime_peer_id() &&
+	       answer_take(from, &done, bytes + FAR_DONE_SIZE, size - FAR_DONE_SIZE);
+}
+
+bool sv_far_answer_in(struct fabric_peer *from, const struct far_request *request)
+{
+	struct far_done done = { .dest = request->dest,
+				 .source = request->source,
+				 .connection = request->answer.connection,
+				 .number = request->answer.number };
+
+	return answer_take(from, &done, NULL, 0);
 }

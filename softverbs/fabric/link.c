@@ -234,6 +234,7 @@ static bool ready_read(struct fabric_link *link)
 	sv_fabric_ready_links_remove(link);
 	link->has_cm = link->has_data = false;
 	sound = sv_fabric_link_read(link);
+	sv_far_dues_send(false);
 	if (sound && (link->has_data || !link->has_cm))
 		sv_fabric_ready_links_add(link);
 	sv_fabric_reading_unlock();
@@ -269,7 +270,7 @@ static void link_poll(struct fabric_link *link)
 
 int sv_fabric_links_open(void)
 {
-	return sv_fabric_ready_links_open(link_poll);
+	return sv_fabric_ready_links_open(link_poll, sv_far_dues_send);
 }
 
 static void link_ready(struct engine_fd *watch, uint32_t events)

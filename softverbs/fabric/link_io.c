@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include "softverbs/fabric/data.h"
 #include "softverbs/fabric/frames.h"
 #include "softverbs/fabric/link.h"
 #include "softverbs/fabric/ready_links.h"
@@ -120,7 +119,7 @@ static void kind_note(struct fabric_link *link, enum wire_type type)
 	link->has_data |= wire_is_data(type);
 }
 
-/* Consumes what is complete, until the link is ready, or from then on. 0, or -1 where input_read returns false. */
+/* Consumes what is complete, until the link is ready, or from then on. 0, or -1 where sv_fabric_link_read returns false. */
 static int input_use(struct fabric_link *link)
 {
 	bool is_ready = link->state == FABRIC_READY;
@@ -146,7 +145,7 @@ static int input_use(struct fabric_link *link)
 	return link->state == FABRIC_READY ? input_widen(link) : 0;
 }
 
-static bool input_read(struct fabric_link *link)
+bool sv_fabric_link_read(struct fabric_link *link)
 {
 	bool was_ready = link->state == FABRIC_READY;
 	size_t room;
@@ -171,12 +170,4 @@ static bool input_read(struct fabric_link *link)
 			return true;
 	}
 	return true;
-}
-
-bool sv_fabric_link_read(struct fabric_link *link)
-{
-	bool sound = input_read(link);
-
-	sv_far_dues_send();
-	return sound;
 }

@@ -55,6 +55,7 @@ bool sv_far_progress(bool armed)
 	count = 0;
 	if (!pthread_mutex_trylock(&progress.reading)) {
 		count = progress.source->read();
+		progress.source->read_over(!armed);
 		pthread_mutex_unlock(&progress.reading);
 		if (!armed)
 			sv_fabric_pause_polled();
@@ -115,6 +116,7 @@ static bool engine_read(void)
 	pthread_mutex_lock(&progress.reading);
 	for (unsigned i = 0; i < ROUNDS && !all_read; i++) {
 		count = progress.source->read();
+		progress.source->read_over(false);
 		all_read = !count && may_wait();
 		any |= count;
 	}

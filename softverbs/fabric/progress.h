@@ -13,6 +13,8 @@ struct fabric_source {
 	int fd;
 	/* Reads some and says how much; one thread at a time. */
 	unsigned (*read)(void);
+	/* After `read`; `polled`: by a thread that goes on to poll. */
+	void (*read_over)(bool polled);
 	/* Whether the descriptor may be waited for; as `read`. NULL: always. */
 	bool (*may_wait)(void);
 	/* Whether it is read again soon in any case. NULL: never. */

@@ -197,3 +197,14 @@ void sv_far_proxy_close_locked(struct sv_far *far)
 	if (!--proxies.users)
 		proxies_close_locked();
 }
+
+void sv_far_proxy_patience_locked(struct sv_far *far, const struct far_request *request)
+{
+	struct sv_qp *proxy = far->proxy;
+
+	lock_acquire(&proxy->sq.lock);
+	proxy->attr.rnr_retry = request->rnr_retry;
+	proxy->attr.retry_cnt = request->retry;
+	proxy->attr.timeout = request->timeout;
+	lock_release(&proxy->sq.lock);
+}

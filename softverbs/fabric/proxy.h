@@ -12,6 +12,8 @@
  * completions. */
 int sv_far_proxy_open_locked(struct sv_far *far, struct sv_qp *qp, void (*ready)(void));
 void sv_far_proxy_close_locked(struct sv_far *far);
+/* The retries of the initiator. Another thread may be executing the proxy's requests. */
+void sv_far_proxy_patience_locked(struct sv_far *far, const struct far_request *request);
 void sv_far_proxies_fork_child(void);
 
 /* Where proxies complete. */

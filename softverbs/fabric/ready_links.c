@@ -78,14 +78,16 @@ static unsigned ready_read(void)
 	return count > 0 ? (unsigned)count : 0;
 }
 
-int sv_fabric_ready_links_open(void (*read)(struct fabric_link *link))
+int sv_fabric_ready_links_open(void (*read)(struct fabric_link *link),
+			       void (*read_over)(bool polled))
 {
 	int fd = epoll_create1(EPOLL_CLOEXEC), error;
 
 	if (fd < 0)
 		return errno;
 	ready.read = read;
-	ready.source = (struct fabric_source){ .fd = fd, .read = ready_read };
+	ready.source =
+		(struct fabric_source){ .fd = fd, .read = ready_read, .read_over = read_over };
 	error = sv_fabric_progress_open(&ready.source);
 	if (error)
 		sv_fabric_ready_links_close();

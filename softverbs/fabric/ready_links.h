@@ -10,7 +10,8 @@
 #include "softverbs/fabric/link.h"
 
 /* 0 or errno. `read` reads some frames of a link, as the `read` of a source. */
-int sv_fabric_ready_links_open(void (*read)(struct fabric_link *link));
+int sv_fabric_ready_links_open(void (*read)(struct fabric_link *link),
+			       void (*read_over)(bool polled));
 /* The engine is halted, and no other thread uses the device: the links are closed next. */
 void sv_fabric_ready_links_close(void);
 void sv_fabric_ready_links_fork_child(void);

@@ -5,52 +5,40 @@
 #include <stdlib.h>
 #include <string.h>
 #include "softverbs/fabric/proxy.h"
+#include "softverbs/fabric/works.h"
 #include "softverbs/link/runtime.h"
 #include "softverbs/rc/rc.h"
 #include "softverbs/rc/request.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define POLLED	      32
+#define TICK	      (200 * NSEC_PER_USEC)
 #define LONGEST_DELAY 16u /* requests, a quarter of what an initiator sends without an answer */
 
-struct far_work {
-	STAILQ_ENTRY(far_work) entry;
-	struct sv_far *far;
-	struct far_request request;
-	uint32_t have; /* bytes that have come */
-	uint8_t data[];
-};
-
-/* Of all QPs; the data lock. */
-static struct {
-	unsigned count; /* posted to proxies */
-	uint64_t bytes; /* of these, and of those that are coming in */
-} works;
+static unsigned posted; /* works of all QPs at proxies; the data lock */
 
 /*
  * An answer that says that a short request was executed, and no more, waits until what has arrived was read: it is that of all
- * requests before it, too. The QPs to which one is due; the data lock.
+ * requests before it, too. If threads poll, it waits for the next request of its QP, for one more poll, or for the tick of the
+ * engine. The QPs to which one is due, and what says that without the data lock.
  */
 static LIST_HEAD(, sv_far) dues = LIST_HEAD_INITIALIZER(dues);
 static atomic_bool any_due;
+static struct {
+	struct sv_timer timer;
+	bool on;
+} tick;
 
 void sv_far_fork_child(void)
 {
-	memset(&works, 0, sizeof(works)); /* the parent's */
+	posted = 0; /* this and the following are the parent's */
+	sv_far_works_fork_child();
 	LIST_INIT(&dues);
 	atomic_store_explicit(&any_due, false, memory_order_relaxed);
+	memset(&tick, 0, sizeof(tick));
 	sv_far_proxies_fork_child();
 	sv_far_lock_renew();
-}
-
-/* ---- works ---- */
-
-static void work_free_locked(struct far_work *work)
-{
-	if (!work)
-		return;
-	works.bytes -= work->request.length;
-	free(work);
 }
 
 /* ---- answers ---- */
@@ -94,38 +82,65 @@ static void not_ready_post(struct sv_peer *to, const struct far_request *request
 
 /* ---- what is due ---- */
 
-static void executing_set(struct sv_far *far, bool on)
+static void executing_begin(struct sv_far *far)
+{
+	lock_acquire(&far->qp->sq.lock);
+	far->executing = true;
+	lock_release(&far->qp->sq.lock);
+}
+
+/* Own requests that were held back go on, and take along what is due. */
+static void executing_end(struct sv_far *far)
 {
 	struct sv_qp *qp = far->qp;
 
-	if (far->executing == on)
-		return; /* written with the data lock alone */
 	lock_acquire(&qp->sq.lock);
-	far->executing = on;
-	if (!on && far->held_back) {
+	far->executing = false;
+	if (far->held_back) {
 		sv_sq_run_locked(qp, 0);
 		sv_sq_notify_locked(qp);
 	}
 	lock_release(&qp->sq.lock);
 }
 
-static void due_send_locked(struct sv_far *far)
+/* Inside the SQ lock, so that no own request overtakes it. */
+static void due_post(struct sv_far *far)
 {
+	struct far_done done = { .dest = far->qpn,
+				 .source = far->qp->ibv.qp_num,
+				 .connection = far->due.connection,
+				 .number = far->due.number };
+
 	if (!far->due.count)
 		return;
 	far->due.count = 0;
-	LIST_REMOVE(far, due_entry);
-	answer_post(far->peer, &far->due.done, NULL);
+	answer_post(far->peer, &done, NULL);
 }
 
-static void due_locked(struct sv_far *far, const struct far_request *request)
+static void due_send_locked(struct sv_far *far)
 {
-	if (!far->due.count++)
+	if (!far->due_listed)
+		return;
+	far->due_listed = false;
+	LIST_REMOVE(far, due_entry);
+	lock_acquire(&far->qp->sq.lock);
+	due_post(far);
+	lock_release(&far->qp->sq.lock);
+}
+
+static void due_add_locked(struct sv_far *far, const struct far_request *request)
+{
+	if (!far->due_listed)
 		LIST_INSERT_HEAD(&dues, far, due_entry);
+	far->due_listed = true;
 	atomic_store_explicit(&any_due, true, memory_order_relaxed);
-	far->due.done = done_to(request, IBV_WC_SUCCESS);
-	if (far->due.count == LONGEST_DELAY)
-		due_send_locked(far);
+	lock_acquire(&far->qp->sq.lock);
+	far->due.connection = request->connection;
+	far->due.number = request->number;
+	far->due.recent = true;
+	if (++far->due.count == LONGEST_DELAY)
+		due_post(far);
+	lock_release(&far->qp->sq.lock);
 }
 
 static void answer_locked(struct sv_far *far, const struct far_request *request,
@@ -134,7 +149,7 @@ static void answer_locked(struct sv_far *far, const struct far_request *request,
 	struct far_done done = done_to(request, status);
 
 	if (status == IBV_WC_SUCCESS && !data && request->length <= SQ_SHORT) {
-		due_locked(far, request);
+		due_add_locked(far, request);
 		return;
 	}
 	due_send_locked(far);
@@ -142,24 +157,65 @@ static void answer_locked(struct sv_far *far, const struct far_request *request,
 	answer_post(far->peer, &done, data);
 }
 
-static void dues_send_locked(void)
+/* True if it is to wait for one more poll. */
+static bool due_stays(struct sv_far *far)
 {
-	struct sv_far *far;
+	bool recent;
 
-	while ((far = LIST_FIRST(&dues))) {
-		due_send_locked(far);
-		executing_set(far, false);
-	}
-	atomic_store_explicit(&any_due, false, memory_order_relaxed);
+	lock_acquire(&far->qp->sq.lock);
+	recent = far->due.recent && far->due.count;
+	far->due.recent = false;
+	lock_release(&far->qp->sq.lock);
+	return recent;
 }
 
-void sv_far_dues_send(void)
+static void tick_fire(struct sv_timer *timer);
+
+static void dues_send_locked(bool polled)
 {
-	if (!atomic_load_explicit(&any_due, memory_order_relaxed))
+	struct sv_far *far, *next;
+	bool any = false;
+
+	for (far = LIST_FIRST(&dues); far; far = next) {
+		next = LIST_NEXT(far, due_entry);
+		if (polled && due_stays(far))
+			any = true;
+		else
+			due_send_locked(far);
+	}
+	atomic_store_explicit(&any_due, any, memory_order_relaxed);
+	if (any && !tick.on)
+		sv_engine_timer_arm(&tick.timer, clock_now() + TICK, tick_fire);
+	tick.on |= any;
+}
+
+static void tick_fire(struct sv_timer *timer)
+{
+	(void)timer;
+	sv_far_lock();
+	tick.on = false;
+	dues_send_locked(false);
+	sv_far_unlock();
+}
+
+void sv_far_dues_send(bool polled)
+{
+	if (!sv_far_any_due())
 		return;
 	sv_far_lock();
-	dues_send_locked();
+	dues_send_locked(polled);
 	sv_far_unlock();
+}
+
+bool sv_far_any_due(void)
+{
+	return atomic_load_explicit(&any_due, memory_order_relaxed);
+}
+
+void sv_far_dues_stop(void)
+{
+	sv_engine_timer_cancel(&tick.timer);
+	tick.on = false;
 }
 
 /* ---- completions ---- */
@@ -171,9 +227,9 @@ static void work_done_locked(struct far_work *work, enum ibv_wc_status status)
 
 	STAILQ_REMOVE(&far->works, work, far_work, entry);
 	far->pending--;
-	works.count--;
+	posted--;
 	answer_locked(far, &work->request, status, data ? work->data : NULL);
-	work_free_locked(work);
+	sv_far_work_free_locked(work);
 }
 
 static void completions_poll_locked(void)
@@ -190,14 +246,14 @@ static void completions_poll_locked(void)
 static void completions_take_locked(void)
 {
 	completions_poll_locked();
-	if (works.count && sv_far_proxies_arm_locked())
+	if (posted && sv_far_proxies_arm_locked())
 		completions_poll_locked();
 }
 
 static void proxies_ready_locked(void)
 {
 	completions_take_locked();
-	dues_send_locked();
+	dues_send_locked(false);
 }
 
 /* ---- open and close ---- */
@@ -215,24 +271,14 @@ void sv_far_serve_close_locked(struct sv_far *far)
 	sv_far_proxy_close_locked(far); /* it uses the memory of the works */
 	while ((work = STAILQ_FIRST(&far->works))) {
 		STAILQ_REMOVE_HEAD(&far->works, entry);
-		works.count--;
-		work_free_locked(work);
+		posted--;
+		sv_far_work_free_locked(work);
 	}
-	work_free_locked(far->coming);
+	sv_far_work_free_locked(far->coming);
 	far->coming = NULL;
 }
 
 /* ---- requests ---- */
-
-/* That of the initiator. Another thread may be executing the proxy's requests. */
-static void patience_set(struct sv_qp *proxy, const struct far_request *request)
-{
-	lock_acquire(&proxy->sq.lock);
-	proxy->attr.rnr_retry = request->rnr_retry;
-	proxy->attr.retry_cnt = request->retry;
-	proxy->attr.timeout = request->timeout;
-	lock_release(&proxy->sq.lock);
-}
 
 static void work_post_locked(struct far_work *work)
 {
@@ -261,27 +307,14 @@ static void work_post_locked(struct far_work *work)
 		wr.wr.rdma.remote_addr = request->addr;
 		wr.wr.rdma.rkey = request->rkey;
 	}
-	patience_set(far->proxy, request);
+	sv_far_proxy_patience_locked(far, request);
 	STAILQ_INSERT_TAIL(&far->works, work, entry);
 	far->pending++;
-	works.count++;
+	posted++;
 	far->expected++;
 	if (ibv_post_send(&far->proxy->ibv, &wr, &bad))
 		work_done_locked(work, IBV_WC_REM_OP_ERR);
 	completions_take_locked();
-}
-
-static struct far_work *work_new_locked(struct sv_far *far, const struct far_request *request)
-{
-	struct far_work *work = NULL;
-
-	if (works.bytes + request->length <= FAR_BUFFERS)
-		work = malloc(sizeof(*work) + request->length);
-	if (!work)
-		return NULL;
-	*work = (struct far_work){ .far = far, .request = *request };
-	works.bytes += request->length;
-	return work;
 }
 
 /* Whether this is the connection whose requests the QP executes; a new one begins with number 0. */
@@ -292,7 +325,7 @@ static bool connection_is(struct sv_far *far, const struct far_request *request)
 		due_send_locked(far);
 		far->their_connection = request->connection;
 		far->expected = 0;
-		work_free_locked(far->coming);
+		sv_far_work_free_locked(far->coming);
 		far->coming = NULL;
 	}
 	return request->connection == far->their_connection;
@@ -309,7 +342,7 @@ static bool request_take_locked(struct sv_far *far, const struct far_request *re
 	if (far->pending >= FAR_WINDOW)
 		return false;
 	if (!work) {
-		work = work_new_locked(far, request);
+		work = sv_far_work_new_locked(far, request);
 		if (!work) {
 			due_send_locked(far);
 			not_ready_post(far->peer, request);
@@ -329,27 +362,6 @@ static bool request_take_locked(struct sv_far *far, const struct far_request *re
 	return true;
 }
 
-/* The QP that takes requests of this peer's QP; its link may be known only now. */
-static struct sv_far *far_find_locked(struct sv_qp *qp, struct fabric_peer *from,
-				      const struct far_request *request)
-{
-	struct sv_far *far = far_of(qp);
-
-	if (!far || far->qpn != request->source || from->peer.slot != qp_peer_id_of(far->qpn))
-		return NULL;
-	lock_acquire(&qp->sq.lock);
-	if (!far->peer) {
-		struct sv_peer *peer = sv_fabric_peer_at(&far->host, from->peer.slot);
-
-		if (peer != &from->peer && peer)
-			sv_peer_put(peer);
-		else
-			far->peer = peer;
-	}
-	lock_release(&qp->sq.lock);
-	return far->peer == &from->peer ? far : NULL;
-}
-
 bool sv_far_request(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 {
 	struct far_request request;
@@ -360,16 +372,17 @@ bool sv_far_request(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 	if (!sv_far_request_read(bytes, size, &request) ||
 	    qp_peer_id_of(request.dest) != sv_runtime_peer_id())
 		return false;
+	if (request.flags & FAR_ANSWERS && !sv_far_answer_in(from, &request))
+		return false;
 	qp = sv_qp_pin(qp_index_of(request.dest));
 	sv_far_lock();
 	if (qp)
-		far = far_find_locked(qp, from, &request);
+		far = sv_far_find_locked(qp, from, &request);
 	if (far && connection_is(far, &request)) {
-		executing_set(far, true);
+		executing_begin(far);
 		sound = request_take_locked(far, &request, bytes + FAR_REQUEST_SIZE,
 					    (uint32_t)(size - FAR_REQUEST_SIZE));
-		if (!far->due.count)
-			executing_set(far, false);
+		executing_end(far);
 	} else if (!request.offset)
 		not_ready_post(&from->peer, &request);
 	sv_far_unlock();

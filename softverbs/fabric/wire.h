@@ -28,7 +28,7 @@
 #include "softverbs/fabric/plugin.h"
 #include "softverbs/link/ip.h"
 
-#define WIRE_VERSION 6u
+#define WIRE_VERSION 7u
 
 #define WIRE_NONCE   16u
 #define WIRE_PROOF   32u

@@ -98,6 +98,11 @@ static unsigned source_read(void)
 	return count;
 }
 
+static void source_read_over(bool polled)
+{
+	(void)polled;
+}
+
 static bool source_is_paced(void)
 {
 	return !sv_fabric_progress_is_woken();
@@ -111,6 +116,7 @@ static void rig_open(bool stuck)
 	sticks = stuck;
 	source = (struct fabric_source){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 					 .read = source_read,
+					 .read_over = source_read_over,
 					 .is_paced = source_is_paced };
 	CU_ASSERT_EQUAL_FATAL(sv_fabric_progress_open(&source), 0);
 	CU_ASSERT_TRUE(sv_fabric_progress_is_woken());
