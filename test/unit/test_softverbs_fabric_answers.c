@@ -195,6 +195,9 @@ static void answers_wait_for_a_request(void)
 	CU_ASSERT_EQUAL(request.flags, FAR_ANSWERS);
 	CU_ASSERT_EQUAL(request.answer.connection, 77);
 	CU_ASSERT_EQUAL(request.answer.number, 1);
+	for (unsigned i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(ibv_poll_cq(own.cq, 1, &wc), 0);
+	assert_silent(fd); /* it has gone */
 
 	they_request(fd, 2); /* one more poll */
 	assert_silent(fd);
