@@ -35,7 +35,7 @@ static inline void cpu_relax(void)
 #endif
 }
 
-/* A waiter polls this often before it starts to yield the processor between polls. */
+/* A waiter polls this often before it starts to leave the processor between polls. */
 #define LOCK_LOOKS 100u
 
 #define LOCK_INITIALIZER(rank_)                    \
@@ -111,7 +111,7 @@ static inline bool lock_try(struct lock *lock)
 
 /*
  * The section must be short and must not block. Contention is rare, and the holder may be preempted: the waiter
- * polls LOCK_LOOKS times and then yields.
+ * polls LOCK_LOOKS times and then sleeps between polls.
  */
 static inline void lock_acquire(struct lock *lock)
 {

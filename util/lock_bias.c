@@ -2,6 +2,7 @@
 /* Acquires locks that are not biased to the calling thread, and decides which thread a lock is biased to. */
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "util/clock.h"
 #include "util/lock.h"
@@ -130,6 +131,17 @@ static bool lock_take_only(struct lock *lock)
 	       lock_take(lock);
 }
 
+/*
+ * Some 50 us, with the timer slack of a thread. The holder was preempted, perhaps on this processor: sched_yield would give it the
+ * processor for its whole slice, which lasts milliseconds, also when it has released the lock.
+ */
+static void nap(void)
+{
+	static const struct timespec least = { .tv_nsec = 1000 };
+
+	nanosleep(&least, NULL);
+}
+
 static __attribute__((noinline, cold)) void lock_wait(struct lock *lock,
 						      bool (*tried)(struct lock *))
 {
@@ -141,7 +153,7 @@ static __attribute__((noinline, cold)) void lock_wait(struct lock *lock,
 		if (++looks < LOCK_LOOKS)
 			cpu_relax();
 		else
-			sched_yield();
+			nap();
 	}
 	atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
 }

@@ -39,6 +39,24 @@ long __wrap_syscall(long number, ...)
 	return __real_syscall(number, command, 0, 0);
 }
 
+static atomic_uint yields, sleeps;
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+	yields++;
+	return __real_sched_yield();
+}
+
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	sleeps++;
+	return __real_nanosleep(time, left);
+}
+
 static void fresh(void)
 {
 	lock = (struct lock)LOCK_INITIALIZER(1);
@@ -195,7 +213,8 @@ static void others_wait(bool after_try)
 		sched_yield();
 	CU_ASSERT(atomic_load(&lock.waiters) == 1);
 	CU_ASSERT(count == OFTEN);
-	lock_cede(&lock); /* the waiter acquires it meanwhile */
+	while (count == OFTEN && clock_now() < deadline)
+		lock_cede(&lock); /* the waiter acquires it meanwhile */
 	CU_ASSERT(count == OFTEN + 1);
 	lock_release(&lock);
 	pthread_join(thread, NULL);
@@ -210,6 +229,25 @@ static void acquisitions_wait_while_it_is_held(void)
 static void acquisitions_wait_after_a_try(void)
 {
 	others_wait(true);
+}
+
+/* The holder may need the processor of the waiter, and may keep it after the release. */
+static void waiters_sleep(void)
+{
+	uint64_t deadline = clock_now() + DEADLINE;
+	unsigned once = 1;
+	pthread_t thread;
+
+	fresh();
+	lock_acquire(&lock);
+	yields = sleeps = 0;
+	CU_ASSERT_FATAL(!pthread_create(&thread, NULL, work, &once));
+	while (sleeps < 3 && clock_now() < deadline)
+		__real_sched_yield();
+	lock_release(&lock);
+	pthread_join(thread, NULL);
+	CU_ASSERT(sleeps >= 3 && !yields);
+	CU_ASSERT(count == 1);
 }
 
 /* ---- without membarrier ---- */
@@ -300,6 +338,7 @@ static const struct unit_test tests[] = {
 	{ "tries of others fail while its thread holds it", tries_fail_while_it_is_held },
 	{ "others wait while its thread holds it", acquisitions_wait_while_it_is_held },
 	{ "others wait after a try that has ended the bias", acquisitions_wait_after_a_try },
+	{ "a long wait sleeps and does not yield", waiters_sleep },
 	{ "locks stay correct when membarrier is forbidden later",
 	  goes_on_when_barriers_are_forbidden },
 	{ "one thread at a time holds a lock", one_thread_at_a_time },
