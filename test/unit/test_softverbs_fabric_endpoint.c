@@ -122,6 +122,15 @@ static int mine_link(uint16_t port, struct wire_answer *answer)
 	return fd;
 }
 
+/* The device has ended the link. */
+static void mine_is_ended(int fd)
+{
+	CU_ASSERT_TRUE(rig_is_closed(fd));
+	close(fd);
+	sv_runtime_release();
+	calls()->close(mine.endpoint);
+}
+
 /* A send to a QP that is not there. */
 static void request_write(uint8_t *bytes, uint32_t number)
 {
@@ -160,10 +169,7 @@ static void order(void)
 
 	/* a number whose turn is over: the link ends */
 	mine_send(answer.end.token, 3, WIRE_REQUEST, bytes, sizeof(bytes));
-	CU_ASSERT_TRUE(rig_is_closed(fd));
-	close(fd);
-	sv_runtime_release();
-	calls()->close(mine.endpoint);
+	mine_is_ended(fd);
 }
 
 /* Requests for a QP that is not there: without the token there is no answer, with it there is one. */
@@ -193,10 +199,7 @@ static void messages(void)
 
 	/* a message of rdma_cm has no business there: the link ends */
 	mine_send(answer.end.token, 2, WIRE_CM, bytes, sizeof(bytes));
-	CU_ASSERT_TRUE(rig_is_closed(fd));
-	close(fd);
-	sv_runtime_release();
-	calls()->close(mine.endpoint);
+	mine_is_ended(fd);
 }
 
 /* A sound request, by the way that requests do not take. */
@@ -210,10 +213,7 @@ static void by_the_link(void)
 	mine_send(answer.end.token, 0, WIRE_OPEN, "", 0);
 	request_write(bytes, 1);
 	rig_frame(fd, WIRE_REQUEST, bytes, sizeof(bytes));
-	CU_ASSERT_TRUE(rig_is_closed(fd));
-	close(fd);
-	sv_runtime_release();
-	calls()->close(mine.endpoint);
+	mine_is_ended(fd);
 }
 
 /* The peer leaves after message 2. It is answered when that one was handled, which waits for message 1. */
@@ -240,10 +240,7 @@ static void peer_leaves(void)
 
 	/* a malformed one: the link ends */
 	rig_frame(fd, WIRE_LEAVE, "", 0);
-	CU_ASSERT_TRUE(rig_is_closed(fd));
-	close(fd);
-	sv_runtime_release();
-	calls()->close(mine.endpoint);
+	mine_is_ended(fd);
 }
 
 /* Reads how many messages the device has sent, and has handled them. */
