@@ -125,11 +125,13 @@ struct sv_remote_rq {
 	uint8_t *eager;
 	uint32_t eager_size, eager_prod, eager_cons;
 	uint32_t eager_limit; /* bytes of the longest message that goes through the ring */
-	const struct rx_by_owner *rx;
+	uint32_t cq_index, qp_index;
 	struct srq_by_peers *srq;
+	/* Short messages do not need the rest. */
+	const struct rx_by_owner *rx;
 	const struct srq_by_owner *srq_by_owner;
 	const struct ibv_sge *sge;
-	uint32_t max_sge, srq_index, cq_index, qp_index, pd, recv_pd;
+	uint32_t max_sge, srq_index, pd, recv_pd;
 };
 
 struct sv_bounce { /* a copy that the peer makes on request; SQ lock */
