@@ -116,8 +116,8 @@ static void test_dequeue_n_of_runs(void)
 	ep = rig.ep;
 	CU_ASSERT_EQUAL(dto_ring_outstanding(&ep->end.request), 0);
 	CU_ASSERT_EQUAL(dto_ring_outstanding(&ep->end.recv), 0);
-	CU_ASSERT_EQUAL(ep->end.counters.value[DCNT_EP_RECV], 6);
-	CU_ASSERT_EQUAL(ep->end.counters.value[DCNT_EP_RECV + 1], 60);
+	CU_ASSERT_EQUAL(ep->end.counters.value[ep_counter_at(DCNT_EP_RECV)], 6);
+	CU_ASSERT_EQUAL(ep->end.counters.value[ep_counter_at(DCNT_EP_RECV) + 1], 60);
 	IS(DAT_EVD_DEQUEUE_N(rig.recv, 32, events, &n), DAT_QUEUE_EMPTY);
 	rig_close(&rig);
 }

@@ -16,8 +16,42 @@ struct ia_counters {
 
 /* Of EPs and EVDs: written and read under the lock that guards the counted action (ext/counters.c). */
 struct ep_counters {
-	uint64_t value[DCNT_EP_ALL_COUNTERS], base[DCNT_EP_ALL_COUNTERS];
+	uint64_t value[DCNT_EP_ALL_COUNTERS]; /* by ep_counter_at */
+	uint64_t base[DCNT_EP_ALL_COUNTERS];
 };
+
+/* Those of messages and of writes share a cache line. That of the data follows that of the messages, as in the enum. */
+static inline unsigned ep_counter_at(unsigned which)
+{
+	static const unsigned char at[DCNT_EP_ALL_COUNTERS] = {
+		[DCNT_EP_POST_SEND] = 0,
+		[DCNT_EP_POST_SEND_DATA] = 1,
+		[DCNT_EP_POST_RECV] = 2,
+		[DCNT_EP_POST_RECV_DATA] = 3,
+		[DCNT_EP_RECV] = 4,
+		[DCNT_EP_RECV_DATA] = 5,
+		[DCNT_EP_POST_WRITE] = 6,
+		[DCNT_EP_POST_WRITE_DATA] = 7,
+		[DCNT_EP_POST_READ] = 8,
+		[DCNT_EP_POST_READ_DATA] = 9,
+		[DCNT_EP_POST_WRITE_IMM] = 10,
+		[DCNT_EP_POST_WRITE_IMM_DATA] = 11,
+		[DCNT_EP_RECV_RDMA_IMM] = 12,
+		[DCNT_EP_RECV_RDMA_IMM_DATA] = 13,
+		[DCNT_EP_POST_CMP_SWAP] = 14,
+		[DCNT_EP_POST_FETCH_ADD] = 15,
+		[DCNT_EP_POST_SEND_UD] = 16,
+		[DCNT_EP_POST_SEND_UD_DATA] = 17,
+		[DCNT_EP_RECV_UD] = 18,
+		[DCNT_EP_RECV_UD_DATA] = 19,
+		[DCNT_EP_RECV_IMM] = 20,
+		[DCNT_EP_RECV_IMM_DATA] = 21,
+		[DCNT_EP_CONNECT] = 22,
+		[DCNT_EP_DISCONNECT] = 23,
+	};
+
+	return at[which];
+}
 
 /*
  * A counter that is the sum of others is not kept. The number of dequeue calls is the sum of those

@@ -19,9 +19,10 @@
 #define DEAD_LEAST 1024u
 
 struct pool {
-	size_t size; /* of a slot; 0 before obj_pool_open */
-	size_t keep; /* bytes that are kept when the slot is reused */
-	_Atomic(char *) chunks[CHUNKS];
+	size_t size;			/* of a slot; 0 before obj_pool_open */
+	size_t keep;			/* bytes that are kept when the slot is reused */
+	_Atomic(char *) chunks[CHUNKS]; /* from the first cache line of `memory` on */
+	void *memory[CHUNKS];
 	pthread_mutex_t lock;	 /* guards all below; no other lock is acquired inside it */
 	uint32_t used;		 /* number of slots that were ever used */
 	uint32_t end;		 /* number of slots in chunks */
@@ -35,7 +36,7 @@ void obj_pool_open(enum obj_kind kind, size_t size, size_t keep)
 {
 	struct pool *pool = &pools[kind];
 
-	pool->size = (size + 15) & ~(size_t)15;
+	pool->size = (size + OBJ_LINE - 1) & ~(size_t)(OBJ_LINE - 1);
 	pool->keep = keep;
 	pthread_mutex_init(&pool->lock, NULL);
 	TAILQ_INIT(&pool->queue);
@@ -88,9 +89,10 @@ static bool obj_grow_locked(struct pool *pool)
 
 	if (k == CHUNKS)
 		return false;
-	chunk = calloc(count, pool->size);
+	chunk = pool->memory[k] = calloc(count + 1, pool->size);
 	if (!chunk)
 		return false;
+	chunk += -(uintptr_t)chunk % OBJ_LINE;
 	/* release: pairs with slot_at */
 	atomic_store_explicit(&pool->chunks[k], chunk, memory_order_release);
 	pool->end += count;
@@ -212,8 +214,11 @@ void obj_pools_free(void)
 	unsigned k;
 
 	for (pool = pools; pool < pools + OBJ_KINDS; pool++) {
-		for (k = 0; k < CHUNKS; k++)
-			free(atomic_exchange(&pool->chunks[k], NULL));
+		for (k = 0; k < CHUNKS; k++) {
+			atomic_store(&pool->chunks[k], NULL);
+			free(pool->memory[k]);
+			pool->memory[k] = NULL;
+		}
 		pool->used = pool->end = pool->dead = 0;
 		TAILQ_INIT(&pool->queue);
 	}

@@ -41,6 +41,7 @@ enum obj_kind {
 struct dapl_ia;
 
 #define OBJ_INDEX_BITS 20	       /* of obj.index; a pool has fewer slots than that */
+#define OBJ_LINE       64u	       /* bytes of a cache line, on which each slot begins */
 #define OBJ_RETIRED    (INT32_MIN / 2) /* plus the number of calls still in progress */
 
 /*

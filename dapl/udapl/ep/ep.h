@@ -29,9 +29,9 @@ struct dapl_ep {
 	struct ib_qp_posts posts; /* post functions of `qp` */
 	struct ib_qp_caps caps;	  /* as granted; `attr` has the depths at which a queue is full */
 	uint32_t longest;	  /* bytes of the longest segment that the device takes; constant */
-	struct dto_end end;	  /* what the conversion of completions reads */
 	_Atomic DAT_EP_STATE state; /* written under lock by ep_set_state_locked only */
 	atomic_bool accepted;	    /* dat_cr_accept brought the QP up; see ep_takes_requests */
+	struct dto_end end;	    /* what the conversion of completions reads */
 
 	struct dapl_pz *pz; /* lock, as all below */
 	struct dapl_evd *recv_evd, *request_evd;
@@ -119,7 +119,7 @@ static inline void ep_unlock(struct dapl_ep *ep)
 
 static inline void ep_count_locked(struct dapl_ep *ep, DAT_EP_COUNTERS which, uint64_t more)
 {
-	ep->end.counters.value[which] += more;
+	ep->end.counters.value[ep_counter_at(which)] += more;
 }
 
 static inline enum evd_stream ep_recv_stream(const struct dapl_ep *ep)

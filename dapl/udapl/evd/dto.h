@@ -35,8 +35,8 @@ struct dto_slot {
  * EVD of that side. Each side reads the other's counter.
  */
 struct dto_ring {
-	struct dto_slot *slots; /* power of two, at least depth */
-	uint64_t base;		/* dto_id of slot 0 */
+	_Alignas(OBJ_LINE) struct dto_slot *slots; /* power of two, at least depth */
+	uint64_t base;				   /* dto_id of slot 0 */
 	struct obj *ep;
 	uint32_t mask, depth;
 	uint32_t signalled; /* position of the last signalled request; the poster's */
@@ -51,8 +51,9 @@ struct dto_ring {
  * What the conversion of completions knows of an endpoint, DTO_END_AT bytes behind the beginning of its `obj`: between
  * the two is what posts read first.
  */
-#define DTO_END_AT 112
+#define DTO_END_AT 128
 
+/* What a message changes is in four cache lines: those of the rings, of the locks, and of the first counters. */
 struct dto_end {
 	struct dto_ring request, recv;
 	struct lock post_lock, recv_lock; /* serialise posts of one side */
@@ -65,14 +66,18 @@ struct dto_end {
 	 */
 	atomic_bool unannounced;
 	struct dapl_evd *connect_evd; /* the EP's lock */
-	struct rmr_scope rmrs;	      /* bound through this EP, with its scope */
-	struct rmr_flights flights;
 	/*
 	 * Counters of posts are guarded by the post lock of that side, those of receives by the lock of
 	 * the receive EVD, the others by the EP's lock.
 	 */
 	struct ep_counters counters;
+	struct rmr_scope rmrs; /* bound through this EP, with its scope */
+	struct rmr_flights flights;
 };
+
+_Static_assert(offsetof(struct dto_end, post_lock) % OBJ_LINE == 0 &&
+		       offsetof(struct dto_end, counters) % OBJ_LINE == 0,
+	       "cache lines");
 
 static inline struct dto_end *dto_end_of(const struct obj *ep)
 {

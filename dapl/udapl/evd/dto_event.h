@@ -36,8 +36,8 @@ static inline void dto_count_received(struct obj *ep, DAT_EP_COUNTERS which, uin
 {
 	struct dto_end *end = dto_end_of(ep);
 
-	end->counters.value[which] += messages;
-	end->counters.value[which + 1] += bytes;
+	end->counters.value[ep_counter_at(which)] += messages;
+	end->counters.value[ep_counter_at(which) + 1] += bytes;
 }
 
 /* For a request of the InfiniBand extensions, or a receive with immediate data. */

@@ -153,7 +153,7 @@ static uint64_t read_under(struct lock *lock, const uint64_t *value)
 static uint64_t ep_value(struct obj *obj, int counter)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)obj;
-	const uint64_t *value = &ep->end.counters.value[counter];
+	const uint64_t *value = &ep->end.counters.value[ep_counter_at((unsigned)counter)];
 	uint64_t now;
 
 	if (!ep_lock(ep))
