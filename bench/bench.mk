@@ -5,7 +5,7 @@ bench := $(addprefix $(B)/bench/,limit stream verbs dat round $(if $(ofi_ok),mes
 # Counted by single steps, which is valid only for code without a sanitizer.
 exact := $(if $(SAN)$(COV),,$(if $(filter x86_64%,$(ARCH)),$(addprefix $(B)/bench/,exact exact-client exact-client1)))
 
-.PHONY: bench bench-exact bench-hosts bench-round bench-rxe
+.PHONY: bench bench-exact bench-hosts bench-lines bench-round bench-rxe
 
 $(B)/bench/limit: $(call objs,bench/limit.c bench/limit_conn.c bench/measure.c)
 	@mkdir -p $(@D)
@@ -79,3 +79,8 @@ bench-round: $(B)/bench/round
 		valgrind -q --tool=callgrind --callgrind-out-file=$(B)/bench/round.$$kind --toggle-collect=round_once $(B)/bench/round 1000 $$kind && \
 		awk -v kind=$$kind '/^totals:/ { printf "%-4s %d instructions a round\n", kind, $$2 / 1000 }' $(B)/bench/round.$$kind || exit; \
 	done
+
+# --- the cache lines of a connection that a message touches, traced by lackey ------------------------
+
+bench-lines: all $(bench)
+	$(Q)bench/lines.py $(if $(REPORT),--report) $(B)
