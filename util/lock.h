@@ -111,7 +111,7 @@ static inline bool lock_try(struct lock *lock)
 
 /*
  * The section must be short and must not block. Contention is rare, and the holder may be preempted: the waiter
- * polls LOCK_LOOKS times and then sleeps between polls.
+ * polls LOCK_LOOKS times and then leaves the processor between polls.
  */
 static inline void lock_acquire(struct lock *lock)
 {

@@ -12,6 +12,8 @@
 #define REVOCATIONS_MAX 8u	      /* that double this number */
 #define REVOKED		1u	      /* a bias: its thread may still hold the lock */
 #define NO_BARRIER	NSEC_PER_MSEC /* in which a store reaches the cache, without a barrier */
+#define SLICE		(500 * NSEC_PER_USEC) /* a yield of that length was to a thread that does not yield */
+#define SLEEPS		100u		      /* in place of yields after such a one */
 
 static _Atomic(uintptr_t)
 	threads[THREADS]; /* lock_thread_self by number - 1; they stay when the threads end */
@@ -132,14 +134,25 @@ static bool lock_take_only(struct lock *lock)
 }
 
 /*
- * Some 50 us, with the timer slack of a thread. The holder was preempted, perhaps on this processor: sched_yield would give it the
- * processor for its whole slice, which lasts milliseconds, also when it has released the lock.
+ * Gives the processor to the holder, which may have been preempted on it. A holder that polls soon gives it back, by lock_admit. One
+ * that polls something else keeps it for its slice, which is milliseconds, also after the release: then this thread sleeps
+ * instead, some 50 us, the next times.
  */
-static void nap(void)
+static void lock_leave_processor(void)
 {
 	static const struct timespec least = { .tv_nsec = 1000 };
+	static _Thread_local unsigned sleeps;
+	uint64_t begin;
 
-	nanosleep(&least, NULL);
+	if (sleeps) {
+		sleeps--;
+		nanosleep(&least, NULL);
+		return;
+	}
+	begin = clock_now();
+	sched_yield();
+	if (clock_now() - begin > SLICE)
+		sleeps = SLEEPS;
 }
 
 static __attribute__((noinline, cold)) void lock_wait(struct lock *lock,
@@ -153,7 +166,7 @@ static __attribute__((noinline, cold)) void lock_wait(struct lock *lock,
 		if (++looks < LOCK_LOOKS)
 			cpu_relax();
 		else
-			nap();
+			lock_leave_processor();
 	}
 	atomic_fetch_sub_explicit(&lock->waiters, 1, memory_order_relaxed);
 }

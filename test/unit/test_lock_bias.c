@@ -39,13 +39,18 @@ long __wrap_syscall(long number, ...)
 	return __real_syscall(number, command, 0, 0);
 }
 
-static atomic_uint yields, sleeps;
+static atomic_uint yields, sleeps; /* of waiters */
+static _Atomic uint64_t yield_takes;
 
 int __real_sched_yield(void);
 int __wrap_sched_yield(void);
 int __wrap_sched_yield(void)
 {
+	uint64_t end = clock_now() + yield_takes;
+
 	yields++;
+	while (yield_takes && clock_now() < end)
+		;
 	return __real_sched_yield();
 }
 
@@ -231,23 +236,44 @@ static void acquisitions_wait_after_a_try(void)
 	others_wait(true);
 }
 
-/* The holder may need the processor of the waiter, and may keep it after the release. */
-static void waiters_sleep(void)
+/* Releases the lock when the waiter has left the processor often enough. */
+static void waiter_release(bool (*often_enough)(void))
 {
 	uint64_t deadline = clock_now() + DEADLINE;
 	unsigned once = 1;
 	pthread_t thread;
 
-	fresh();
 	lock_acquire(&lock);
 	yields = sleeps = 0;
 	CU_ASSERT_FATAL(!pthread_create(&thread, NULL, work, &once));
-	while (sleeps < 3 && clock_now() < deadline)
+	while (!often_enough() && clock_now() < deadline)
 		__real_sched_yield();
 	lock_release(&lock);
 	pthread_join(thread, NULL);
-	CU_ASSERT(sleeps >= 3 && !yields);
-	CU_ASSERT(count == 1);
+}
+
+static bool five_yields(void)
+{
+	return yields >= 5;
+}
+
+static bool five_sleeps(void)
+{
+	return sleeps >= 5;
+}
+
+/* A thread that gets the processor and does not yield it runs for milliseconds, whether it holds the lock or not. */
+static void waiters_sleep_after_a_long_yield(void)
+{
+	fresh();
+	yield_takes = 0;
+	waiter_release(five_yields);
+	CU_ASSERT(yields >= 5);
+	yield_takes = 2 * NSEC_PER_MSEC;
+	waiter_release(five_sleeps);
+	CU_ASSERT(sleeps >= 5 && yields <= 1 + sleeps / 100);
+	yield_takes = 0;
+	CU_ASSERT(count == 2);
 }
 
 /* ---- without membarrier ---- */
@@ -338,7 +364,7 @@ static const struct unit_test tests[] = {
 	{ "tries of others fail while its thread holds it", tries_fail_while_it_is_held },
 	{ "others wait while its thread holds it", acquisitions_wait_while_it_is_held },
 	{ "others wait after a try that has ended the bias", acquisitions_wait_after_a_try },
-	{ "a long wait sleeps and does not yield", waiters_sleep },
+	{ "a waiter sleeps after a yield that took long", waiters_sleep_after_a_long_yield },
 	{ "locks stay correct when membarrier is forbidden later",
 	  goes_on_when_barriers_are_forbidden },
 	{ "one thread at a time holds a lock", one_thread_at_a_time },
