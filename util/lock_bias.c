@@ -136,7 +136,7 @@ static bool lock_take_only(struct lock *lock)
 /*
  * Gives the processor to the holder, which may have been preempted on it. A holder that polls soon gives it back, by lock_admit. One
  * that polls something else keeps it for its slice, which is milliseconds, also after the release: then this thread sleeps
- * instead, some 50 us, the next times.
+ * instead, some 50 us, the next times. Not by nanosleep(3), which is a cancellation point: a waiter may hold other locks.
  */
 static void lock_leave_processor(void)
 {
@@ -146,7 +146,7 @@ static void lock_leave_processor(void)
 
 	if (sleeps) {
 		sleeps--;
-		nanosleep(&least, NULL);
+		syscall(SYS_nanosleep, &least, NULL);
 		return;
 	}
 	begin = clock_now();

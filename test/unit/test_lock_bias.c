@@ -20,16 +20,27 @@ static unsigned count;	   /* guarded by `lock` */
 static atomic_bool denied; /* membarrier fails */
 static atomic_uint fenced; /* calls of it */
 
+static atomic_uint yields, sleeps; /* of waiters */
+static _Atomic uint64_t yield_takes;
+
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
+	const struct timespec *time = NULL;
+	int command = 0;
 	va_list args;
-	int command;
 
 	va_start(args, number);
-	command = va_arg(args, int);
+	if (number == SYS_nanosleep)
+		time = va_arg(args, const struct timespec *);
+	else
+		command = va_arg(args, int);
 	va_end(args);
+	if (number == SYS_nanosleep) {
+		sleeps++;
+		return __real_syscall(number, time, NULL);
+	}
 	if (number == SYS_membarrier && command == MEMBARRIER_CMD_PRIVATE_EXPEDITED)
 		fenced++;
 	if (number == SYS_membarrier && denied) {
@@ -38,9 +49,6 @@ long __wrap_syscall(long number, ...)
 	}
 	return __real_syscall(number, command, 0, 0);
 }
-
-static atomic_uint yields, sleeps; /* of waiters */
-static _Atomic uint64_t yield_takes;
 
 int __real_sched_yield(void);
 int __wrap_sched_yield(void);
@@ -52,14 +60,6 @@ int __wrap_sched_yield(void)
 	while (yield_takes && clock_now() < end)
 		;
 	return __real_sched_yield();
-}
-
-int __real_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
-{
-	sleeps++;
-	return __real_nanosleep(time, left);
 }
 
 static void fresh(void)
@@ -236,7 +236,7 @@ static void acquisitions_wait_after_a_try(void)
 	others_wait(true);
 }
 
-/* Releases the lock when the waiter has left the processor often enough. */
+/* Cancels the waiter, and releases the lock, when the waiter has left the processor often enough. */
 static void waiter_release(bool (*often_enough)(void))
 {
 	uint64_t deadline = clock_now() + DEADLINE;
@@ -248,6 +248,7 @@ static void waiter_release(bool (*often_enough)(void))
 	CU_ASSERT_FATAL(!pthread_create(&thread, NULL, work, &once));
 	while (!often_enough() && clock_now() < deadline)
 		__real_sched_yield();
+	pthread_cancel(thread);
 	lock_release(&lock);
 	pthread_join(thread, NULL);
 }
