@@ -11,6 +11,7 @@
 #include "softverbs/object/channel.h"
 #include "softverbs/base/foreign.h"
 #include "softverbs/base/log_from.h"
+#include "util/cancel.h"
 
 #define ID_INDEX(id) ((id) >> 16)
 
@@ -41,6 +42,7 @@ struct channel_text {
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
+	CANCEL_OFF_HERE;
 	struct area *area = sv_area_own();
 	struct sv_channel *channel;
 	static atomic_uint round;
@@ -78,6 +80,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 {
+	CANCEL_OFF_HERE;
 	struct sv_channel *channel = channel_of(ibv);
 	struct area *area = sv_area_own();
 	bool used;

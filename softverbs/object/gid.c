@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "softverbs/object/device.h"
+#include "util/cancel.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -69,14 +70,11 @@ static void add_family_locked(const struct ifaddrs *list, int family)
 	}
 }
 
-static void refresh_locked(void)
+static void table_read_locked(void)
 {
-	uint64_t now = clock_now();
 	struct ifaddrs *list;
+	CANCEL_OFF_HERE;
 
-	if (filled && now < expires)
-		return;
-	expires = now + SNAPSHOT_AGE;
 	filled = 0;
 	/* Before getifaddrs, which may fail: GID 0 must work in a container without addresses. */
 	gid_add_locked(gid_from_ipv4((struct in_addr){ htonl(INADDR_LOOPBACK) }),
@@ -88,6 +86,16 @@ static void refresh_locked(void)
 	add_family_locked(list, AF_INET);
 	add_family_locked(list, AF_INET6);
 	freeifaddrs(list);
+}
+
+static void refresh_locked(void)
+{
+	uint64_t now = clock_now();
+
+	if (filled && now < expires)
+		return;
+	expires = now + SNAPSHOT_AGE;
+	table_read_locked();
 }
 
 bool sv_gid_at(unsigned index, union ibv_gid *gid, uint32_t *interface)

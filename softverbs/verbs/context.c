@@ -8,6 +8,7 @@
 #include "softverbs/link/peer.h"
 #include "softverbs/object/object.h"
 #include "softverbs/verbs/context.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 /* No-op: all memory is present, so there is nothing to prefetch. */
@@ -57,6 +58,7 @@ static void context_free(struct sv_context *context)
 
 struct ibv_context *sv_context_open(struct ibv_device *device, const struct sv_link_client *client)
 {
+	CANCEL_OFF_HERE;
 	struct sv_context *context = calloc(1, sizeof(*context));
 	int error;
 
@@ -80,6 +82,7 @@ struct ibv_context *sv_context_open(struct ibv_device *device, const struct sv_l
 
 int ibv_close_device(struct ibv_context *ibv)
 {
+	CANCEL_OFF_HERE;
 	struct sv_context *context = context_of(ibv);
 
 	if (!context_is_ours(ibv)) {

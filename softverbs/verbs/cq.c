@@ -6,6 +6,7 @@
 #include "softverbs/object/channel.h"
 #include "softverbs/base/lock_rank.h"
 #include "softverbs/object/srq.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 static void cq_publish(struct sv_cq *cq)
@@ -86,6 +87,7 @@ static void many_free(struct cq_many *many)
 
 int ibv_destroy_cq(struct ibv_cq *ibv)
 {
+	CANCEL_OFF_HERE;
 	struct sv_cq *cq = cq_of(ibv);
 	struct area *area = sv_area_own();
 

@@ -15,6 +15,7 @@
 #include "softverbs/rc/rc.h"
 #include "softverbs/ud/ud.h"
 #include "softverbs/verbs/swap.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 #undef ibv_reg_mr
@@ -78,6 +79,7 @@ static int mr_check(const void *addr, size_t length, unsigned access)
 static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				  unsigned access)
 {
+	CANCEL_OFF_HERE;
 	struct region_entry entry = {
 		.type = REGION_MR,
 		.access = (access & ACCESS_KNOWN) | REGION_LOCAL,
@@ -230,6 +232,7 @@ static void rereg_move(struct sv_mr *mr, struct region_entry *entry, struct ibv_
 int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
+	CANCEL_OFF_HERE;
 	struct region_entry entry;
 	struct sv_mr *mr = mr_of(ibv);
 	int err;
@@ -265,6 +268,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 
 int ibv_dereg_mr(struct ibv_mr *ibv)
 {
+	CANCEL_OFF_HERE;
 	struct sv_mr *mr = mr_of(ibv);
 
 	if (!context_is_ours(ibv->context))

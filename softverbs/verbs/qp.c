@@ -9,6 +9,7 @@
 #include "softverbs/rc/remote_rq.h"
 #include "softverbs/ud/ud.h"
 #include "softverbs/verbs/qp.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 #define INLINE_GRANT 64u /* the minimum */
@@ -247,6 +248,7 @@ static void completions_leave(struct sv_qp *qp)
 
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
+	CANCEL_OFF_HERE;
 	struct sv_qp *qp = qp_of(ibv);
 
 	if (!context_is_ours(ibv->context))

@@ -4,9 +4,11 @@
 #include "softverbs/object/elsewhere.h"
 #include "softverbs/verbs/qp_rules.h"
 #include "softverbs/object/object.h"
+#include "util/cancel.h"
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+	CANCEL_OFF_HERE;
 	enum ibv_qp_state now, next;
 	int error;
 

@@ -6,6 +6,7 @@
 #include "softverbs/object/srq.h"
 #include "softverbs/rc/rc.h"
 #include "softverbs/rc/remote_rq.h"
+#include "util/cancel.h"
 #include "util/log.h"
 
 /* ---- create and destroy ---- */
@@ -87,6 +88,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 
 int ibv_destroy_srq(struct ibv_srq *ibv)
 {
+	CANCEL_OFF_HERE;
 	struct sv_srq *srq = srq_of(ibv);
 	struct area *area = sv_area_own();
 	bool used;
