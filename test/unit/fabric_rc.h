@@ -11,12 +11,6 @@
 #include "test/unit/fabric_rig.h"
 #include "util/clock.h"
 
-#define OTHER	 5u /* the slot of the process of the other host */
-#define THEIR_QP (OTHER << 12 | 3)
-
-/* 192.0.2.1, an address that no host has (RFC 5737) */
-static const uint8_t elsewhere[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
-
 static struct {
 	uint16_t port;
 	struct ibv_context *context;

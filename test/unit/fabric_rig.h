@@ -17,6 +17,11 @@
 #include "softverbs/fabric/plugin.h"
 #include "test/unit/unit.h"
 
+#define OTHER	 5u /* the slot of the process of the other host */
+#define THEIR_QP (OTHER << 12 | 3)
+
+/* 192.0.2.1, an address that no host has (RFC 5737) */
+static const uint8_t elsewhere[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
 static const struct wire_end rig_end = { .name.kind = WIRE_KIND_LINK };
 
 /* A port that is free now; two tests at once find different ones. */

@@ -9,13 +9,9 @@
 #include "test/unit/fabric_rig.h"
 #include "util/clock.h"
 
-#define QKEY	 0x1234567u
-#define OTHER	 5u /* the slot of the process of the other host */
-#define THEIR_QP (OTHER << 12 | 3)
-#define ROOM	 (GRH_SIZE + DATAGRAM_MAX)
+#define QKEY 0x1234567u
+#define ROOM (GRH_SIZE + DATAGRAM_MAX)
 
-/* 192.0.2.1, an address that no host has (RFC 5737) */
-static const uint8_t elsewhere[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
 static const uint8_t home[16] = { [10] = 0xff, 0xff, 127, 0, 0, 1 };
 
 static struct {
