@@ -14,6 +14,7 @@
 #include "util/cancel.h"
 
 #define ID_INDEX(id) ((id) >> 16)
+#define DUE_MAX	     1024u /* tokens at once; a peer counts what is due */
 
 /* The channels of one peer, as far as this process has asked for them. */
 struct peer_channels {
@@ -164,7 +165,8 @@ static void channel_repay_locked(struct sv_channel *channel)
 
 /*
  * The CQ whose event a token announces. The CQ moves to the end of the list, so that CQs with
- * events take turns.
+ * events take turns. A token without an event gets one: programs do not expect that a channel
+ * which poll(2) found readable has none. NULL if the channel has no CQ.
  */
 static struct sv_cq *channel_next_event(struct sv_channel *channel)
 {
@@ -172,8 +174,11 @@ static struct sv_cq *channel_next_event(struct sv_channel *channel)
 
 	pthread_mutex_lock(&channel->lock);
 	cq = channel_find_locked(channel, sv_cq_event_consume);
-	if (!cq)
-		cq = channel_find_locked(channel, sv_cq_repair_consume);
+	if (!cq) {
+		cq = TAILQ_FIRST(&channel->cqs);
+		if (cq)
+			sv_cq_event_add_consumed(cq);
+	}
 	if (cq && TAILQ_NEXT(cq, entry)) {
 		TAILQ_REMOVE(&channel->cqs, cq, entry);
 		TAILQ_INSERT_TAIL(&channel->cqs, cq, entry);
@@ -217,25 +222,26 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count)
 /* ---- completing threads ---- */
 
 /*
- * Writes a token. `owed`: tokens of earlier events may be missing. Otherwise a token is owed when
- * the pipe is full; `owed` is set before the second try, because readers that run before it is
- * set do not see it.
+ * Writes a token. It is owed when the pipe is full; `owed` is set before the second try, because
+ * readers that run before it is set do not see it.
  */
-static void channel_put(struct sv_channel *channel, bool owed)
+static bool channel_put(struct sv_channel *channel)
 {
-	if (!owed && sv_token_put(channel->tokens.writer))
-		return;
+	if (sv_token_put(channel->tokens.writer))
+		return true;
 	atomic_store(&channel->owed, true);
-	sv_token_put(channel->tokens.writer);
+	return sv_token_put(channel->tokens.writer);
 }
 
-static void channel_wake_own(uint32_t cq_index, bool owed)
+static void channel_wake_own(uint32_t cq_index, uint32_t count)
 {
 	struct area *area = sv_area_own();
+	struct sv_channel *channel;
 
 	pthread_mutex_lock(&area->wake_lock);
-	if (area->cq_channel[cq_index])
-		channel_put(area->cq_channel[cq_index], owed);
+	channel = area->cq_channel[cq_index];
+	while (channel && count-- && channel_put(channel))
+		;
 	pthread_mutex_unlock(&area->wake_lock);
 }
 
@@ -301,20 +307,20 @@ void sv_channel_wake(struct sv_peer *owner, uint32_t cq_index)
 	int fd;
 
 	if (owner == sv_peer_self()) {
-		channel_wake_own(cq_index, false);
+		channel_wake_own(cq_index, 1);
 		return;
 	}
 	fd = channel_writer(owner, cq_index);
 	if (fd >= 0 && sv_token_put(fd))
 		return;
-	atomic_store_explicit(&owner->by_peers->cq[cq_index].due, 1, memory_order_release);
+	atomic_fetch_add_explicit(&owner->by_peers->cq[cq_index].due, 1, memory_order_release);
 	sv_attention_set(owner->by_peers->attention.cq, cq_index);
 	sv_peer_ring(owner);
 }
 
-void sv_channel_wake_due(uint32_t cq_index)
+void sv_channel_wake_due(uint32_t cq_index, uint32_t count)
 {
-	channel_wake_own(cq_index, true);
+	channel_wake_own(cq_index, count < DUE_MAX ? count : DUE_MAX);
 }
 
 /* Sends a descriptor to a peer that asked for a channel of this process. */

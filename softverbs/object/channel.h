@@ -16,8 +16,8 @@ void sv_channel_leave(struct sv_channel *channel, struct sv_cq *cq);
  * descriptor, the owner's engine writes it.
  */
 void sv_channel_wake(struct sv_peer *owner, uint32_t cq_index);
-/* Engine: writes a token for a CQ of this process, on behalf of a peer that could not write it. */
-void sv_channel_wake_due(uint32_t cq_index);
+/* Engine: writes tokens for a CQ of this process, on behalf of peers that could not write them. */
+void sv_channel_wake_due(uint32_t cq_index, uint32_t count);
 /* Requests the descriptor of the CQ's channel ahead of its use, unless this process has it. */
 void sv_channel_ask(struct sv_peer *owner, uint32_t cq_index);
 

@@ -65,15 +65,10 @@ struct sv_cq {
 	/* The rest is off the fast path. */
 	_Alignas(SV_LINE) struct cq_many many;
 	uint32_t index;
-	uint32_t total;	    /* members */
-	uint64_t demand;    /* sum of the lengths of the members' queues */
-	uint32_t arm_round; /* generation of the last arming */
-	bool arm_counted;   /* `fired` counts the event of that arming */
-	/*
-	 * A peer died that may or may not have written a token: a surplus token counts as an
-	 * event of this CQ.
-	 */
-	bool repair;
+	uint32_t total;		  /* members */
+	uint64_t demand;	  /* sum of the lengths of the members' queues */
+	uint32_t arm_round;	  /* generation of the last arming */
+	bool arm_counted;	  /* `fired` counts the event of that arming */
 	uint32_t fired, consumed; /* channel events, by the CQ's lock */
 	unsigned pins;		  /* under the area's table_lock */
 	TAILQ_ENTRY(sv_cq) entry; /* in the channel's list, under the channel's lock */
@@ -152,8 +147,8 @@ static inline void cq_fire(struct cq_by_peers *by_peers, struct sv_peer *owner, 
  */
 bool sv_cq_event_consume(struct sv_cq *cq);
 bool sv_cq_has_event(struct sv_cq *cq); /* The same, but consumes nothing. */
-/* The same for a token without an event, which a dead peer may have left: see sv_cq_peer_gone. */
-bool sv_cq_repair_consume(struct sv_cq *cq);
+/* Adds and consumes an event for a token that has none. Polls find no completion for it, which is allowed. */
+void sv_cq_event_add_consumed(struct sv_cq *cq);
 
 /* The number of completions that a poll would find. The caller holds the CQ's lock. */
 uint64_t sv_cq_count_locked(struct sv_cq *cq);

@@ -171,17 +171,12 @@ bool sv_cq_event_consume(struct sv_cq *cq)
 	return taken;
 }
 
-bool sv_cq_repair_consume(struct sv_cq *cq)
+void sv_cq_event_add_consumed(struct sv_cq *cq)
 {
-	bool taken;
-
 	lock_acquire(&cq->lock);
-	taken = cq->repair;
-	cq->repair = false;
-	cq->consumed += taken;
-	cq->fired += taken;
+	cq->consumed++;
+	cq->fired++;
 	lock_release(&cq->lock);
-	return taken;
 }
 
 /*
@@ -197,7 +192,6 @@ void sv_cq_peer_gone(struct sv_cq *cq)
 	lock_acquire(&cq->lock);
 	event_count_locked(cq);
 	due = cq->fired != cq->consumed;
-	cq->repair |= due;
 	lock_release(&cq->lock);
 	if (due)
 		sv_channel_wake(sv_peer_self(), cq->index);

@@ -188,7 +188,7 @@ enum qp_fault {
 struct cq_by_peers {
 	_Atomic(uint32_t) arm;
 	_Atomic(uint32_t) mode; /* CQ_* bits, written by the owner */
-	_Atomic(uint32_t) due;	/* the owner's engine has to write channel tokens */
+	_Atomic(uint32_t) due;	/* channel tokens that the owner's engine has to write */
 	_Atomic(uint32_t) overflow;
 	_Atomic(uint32_t) arrived; /* receive completions, counted while CQ_TIGHT */
 	/*

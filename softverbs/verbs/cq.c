@@ -309,7 +309,7 @@ void sv_cq_attend(struct sv_cq *cq)
 	uint32_t due = atomic_exchange_explicit(&cq->by_peers->due, 0, memory_order_acquire);
 
 	if (due)
-		sv_channel_wake_due(cq->index);
+		sv_channel_wake_due(cq->index, due);
 	if (!atomic_exchange_explicit(&cq->by_peers->overflow, 0, memory_order_acquire))
 		return;
 	lock_acquire(&cq->lock);

@@ -270,13 +270,16 @@ static void owner_passes_any_channel(void)
 
 /* ---- a channel's descriptor in the hands of a sender ---- */
 
-/* True if the channel has no event; a channel that does not block says so at once. */
+/* Takes an event; true if the channel has none, which one that does not block says at once. */
 static bool is_empty(struct node *node)
 {
 	struct ibv_cq *cq;
 	void *context;
 
-	return ibv_get_cq_event(node->channel, &cq, &context) == -1 && errno == EAGAIN;
+	if (ibv_get_cq_event(node->channel, &cq, &context))
+		return errno == EAGAIN;
+	ibv_ack_cq_events(cq, 1);
+	return false;
 }
 
 /*
