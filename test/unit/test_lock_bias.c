@@ -219,7 +219,7 @@ static void others_wait(bool after_try)
 	CU_ASSERT(atomic_load(&lock.waiters) == 1);
 	CU_ASSERT(count == OFTEN);
 	while (count == OFTEN && clock_now() < deadline)
-		lock_cede(&lock); /* the waiter acquires it meanwhile */
+		lock_cede(&lock); /* the waiter acquires it in between */
 	CU_ASSERT(count == OFTEN + 1);
 	lock_release(&lock);
 	pthread_join(thread, NULL);
