@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 # Sourced by the bash scripts that run many steps: each prints its name and its seconds, a failure does not end the run,
-# and the end shows a table, and what failed once more, so that the reason is on the last screen. Beside its seconds each
-# step has those of the processors that it used: where the two numbers are equal, the second processor of a pair had
-# nothing to do, and another step can run `beside` it.
+# and the end shows a table, and what failed once more, so that the reason is on the last screen. A step that fails is named
+# at once, in each lane. Beside its seconds each step has those of the processors that it used: where the two numbers are
+# equal, the second processor of a pair had nothing to do, and another step can run `beside` it.
 #
 # FROM names the step to begin with; those before it are not run, nor those of the other lane, unless FROM names one of
 # them, too, as in FROM='thread|storms'.
@@ -13,6 +13,7 @@ steps_folder=$(mktemp -d)
 trap 'rm -rf "$steps_folder"' EXIT
 steps_table=$steps_folder/table
 : >"$steps_table"
+exec 3>&1
 
 # step NAME LIMIT COMMAND...: runs the command, for LIMIT seconds at most.
 step() {
@@ -37,13 +38,14 @@ step() {
 	esac
 	printf '%-24s %-8s %6d %6d\n' "$name" "$state" $((SECONDS - begin)) "$used" | tee -a "$steps_table"
 	[ "$status" = 0 ] || {
+		printf 'FAIL  step %s: %s\n' "$name" "$state" >&3
 		printf '\n--- %s: status %d after %d s of %d\n' "$name" "$status" $((SECONDS - begin)) "$limit"
 		steps_reasons "$log"
 	} >>"$steps_folder/reasons"
 }
 
 # beside FUNCTION: runs the steps of a function, the second lane, while this script goes on; what they print comes at the
-# end.
+# end, but for the name of a step that fails.
 beside() {
 	"$1" >"$steps_folder/beside.$1" 2>&1 &
 }
@@ -65,7 +67,7 @@ steps_is_before() {
 steps_run() {
 	local log=$1 status session
 	shift
-	setsid "$@" >"$log" 2>&1 </dev/null &
+	setsid "$@" >"$log" 2>&1 3>&- </dev/null &
 	session=$!
 	trap "pkill -TERM -s $session; exit 143" TERM HUP
 	wait $session
