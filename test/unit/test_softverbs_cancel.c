@@ -3,12 +3,26 @@
  * Calls of verbs and rdma_cm other than those that wait are no cancellation points: a thread that is cancelled ends after the
  * call, with no lock held and no object lost. With a kernel's device they are ioctl(2), or leave nothing behind.
  */
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include "test/unit/cm.h"
 #include "test/unit/node.h"
 
 static const char *last; /* call that has begun */
 
 #define CALL(call) (last = #call, (call))
+
+int __wrap_madvise(void *addr, size_t length, int advice);
+int __real_madvise(void *addr, size_t length, int advice);
+
+/* The answer of a kernel before 5.14, with which a registration reads /proc/self/maps. */
+int __wrap_madvise(void *addr, size_t length, int advice)
+{
+	if (advice < 22) /* MADV_POPULATE_READ */
+		return __real_madvise(addr, length, advice);
+	errno = EINVAL;
+	return -1;
+}
 
 /* Ends the calling thread in the first cancellation point. */
 static bool verbs_life(void)
@@ -127,9 +141,35 @@ static void test_cm(void)
 	returns_from_each_call(cm_life);
 }
 
+static bool fails_to_open(void)
+{
+	struct ibv_device **list = CALL(ibv_get_device_list(NULL));
+	struct ibv_context *context = list ? CALL(ibv_open_device(list[0])) : NULL;
+	int error = errno;
+
+	CALL(ibv_free_device_list(list));
+	return !context && error == EMFILE;
+}
+
+/* One descriptor is free: the second that the device needs is not. */
+static void test_open(void)
+{
+	int lowest = dup(0);
+	struct rlimit limit, less;
+
+	close(lowest);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	less = limit;
+	less.rlim_cur = (rlim_t)lowest + 1;
+	setrlimit(RLIMIT_NOFILE, &less);
+	returns_from_each_call(fails_to_open);
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static const struct unit_test tests[] = {
 	{ "a cancelled thread returns from each call of verbs", test_verbs },
 	{ "a cancelled thread returns from each call of rdma_cm", test_cm },
+	{ "a cancelled thread returns from a device that cannot be opened", test_open },
 };
 
 UNIT_MAIN("softverbs_cancel", tests)
