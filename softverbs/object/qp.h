@@ -256,5 +256,7 @@ void sv_qp_unlist(struct sv_qp *qp);
  * may be held. False: the QP was in ERR or RESET.
  */
 bool sv_qp_fail(struct sv_qp *qp);
+/* The same for a caller that flushes the queues itself: the engine does not wake up for that. */
+bool sv_qp_enter_error(struct sv_qp *qp);
 
 #endif

@@ -15,13 +15,20 @@ static bool state_enter_error(struct sv_qp *qp)
 	return true;
 }
 
-bool sv_qp_fail(struct sv_qp *qp)
+bool sv_qp_enter_error(struct sv_qp *qp)
 {
 	if (!state_enter_error(qp))
 		return false;
 	log_at(LOG_NOTE, "softverbs: qp 0x%x: error state", qp->ibv.qp_num);
 	atomic_store_explicit(&qp->by_owner->epoch, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->unsettled, true, memory_order_relaxed);
+	return true;
+}
+
+bool sv_qp_fail(struct sv_qp *qp)
+{
+	if (!sv_qp_enter_error(qp))
+		return false;
 	sv_attention_set(sv_area_own()->by_peers->attention.qp, qp->index);
 	sv_peer_ring(sv_peer_self());
 	return true;

@@ -123,7 +123,12 @@ struct qp_by_owner {
 	 * requests one.
 	 */
 	_Atomic(uint64_t) bounce;
-	uint64_t unused2[4];
+	/*
+	 * QPN of the peer's QP whose epoch the send queue may enter: from RTR until the queue has stopped in the error
+	 * state or RESET; 0: none.
+	 */
+	_Atomic(uint32_t) initiates;
+	uint32_t unused2[7];
 };
 
 struct rx_by_owner {

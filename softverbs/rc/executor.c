@@ -262,10 +262,19 @@ void sv_sq_answered_locked(struct sv_qp *qp, enum ibv_wc_status status)
 
 /* ---- ending ---- */
 
+/* In the error state and RESET no thread executes, nor will. */
+static void sq_stopped_locked(struct sv_qp *qp)
+{
+	/* release: accesses to the peer's areas have ended; pairs with initiator_has_left */
+	atomic_store_explicit(&qp->by_owner->initiates, 0, memory_order_release);
+}
+
 void sv_sq_flush_locked(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
 
+	if (atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_ERR)
+		sq_stopped_locked(qp);
 	while (sq->exec != sq->head)
 		sv_sq_complete_locked(qp, sq_oldest(sq), IBV_WC_WR_FLUSH_ERR);
 	sv_sq_set_waiting(qp, false);
@@ -275,6 +284,7 @@ void sv_sq_drop_locked(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
 
+	sq_stopped_locked(qp);
 	sq->exec = sq->head;
 	sq->moved = 0;
 	sq->draining = false;

@@ -22,11 +22,30 @@ void sv_sq_fail_locked(struct sv_qp *qp)
 		log_at(LOG_NOTE, "softverbs: qp 0x%x: send queue error state", qp->ibv.qp_num);
 }
 
+/*
+ * After the epoch was cleared: true if the only initiator has stopped its send queue, or begins only now and finds no epoch. Then no
+ * barrier is necessary, which interrupts the other processors: of two QPs that are disconnected, the second needs none.
+ */
+static bool initiator_has_left(const struct sv_qp *qp)
+{
+	const struct sv_peer *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	uint32_t dest = atomic_load_explicit(&qp->dest, memory_order_relaxed);
+
+	if (!peer || !dest || qp->ud || qp->path)
+		return false;
+	fence_full(); /* pairs with enter_rtr */
+	/* acquire: the initiator's accesses have ended; pairs with sq_stopped_locked */
+	return atomic_load_explicit(&peer->by_owner->qp[qp_index_of(dest)].initiates,
+				    memory_order_acquire) != qp->ibv.qp_num;
+}
+
 bool sv_qp_quiesce(struct sv_qp *qp)
 {
 	bool quiet;
 
 	atomic_store_explicit(&qp->by_owner->epoch, 0, memory_order_relaxed);
+	if (initiator_has_left(qp))
+		return true;
 	sv_area_barrier();
 	quiet = sv_quiesce_one(qp->index);
 	if (!quiet) {
@@ -98,6 +117,14 @@ void sv_qp_settle_now_locked(struct sv_qp *qp)
 	qp_flush_locked(qp);
 }
 
+static bool initiator_is_out(const struct sv_qp *qp)
+{
+	if (initiator_has_left(qp))
+		return true;
+	sv_area_barrier();
+	return sv_quiesce_is_done(qp->index);
+}
+
 static void settle_fire(struct sv_timer *timer)
 {
 	struct sv_qp *qp = container_of(sv_qp, settle_timer, timer);
@@ -117,9 +144,10 @@ void sv_qp_settle(struct sv_qp *qp)
 	if (atomic_load_explicit(&qp->unsettled, memory_order_relaxed)) {
 		if (!qp->settle_deadline)
 			qp->settle_deadline = now + QUIESCE_LIMIT;
-		sv_area_barrier();
-		if (sv_quiesce_is_done(qp->index) || now > qp->settle_deadline) {
-			qp->lost |= !sv_quiesce_is_done(qp->index);
+		bool quiet = initiator_is_out(qp);
+
+		if (quiet || now > qp->settle_deadline) {
+			qp->lost |= !quiet;
 			qp->settle_deadline = 0;
 			qp_flush_locked(qp);
 		} else {

@@ -265,6 +265,11 @@ void sv_qp_publish_again_locked(struct sv_qp *qp)
 static void enter_rtr(struct sv_qp *qp)
 {
 	atomic_store_explicit(&qp->dest, qp->attr.dest_qp_num, memory_order_relaxed);
+	if (!qp->ud && !qp->path) {
+		atomic_store_explicit(&qp->by_owner->initiates, qp->attr.dest_qp_num,
+				      memory_order_relaxed);
+		fence_full(); /* the first epoch_enter follows; pairs with initiator_has_left */
+	}
 	rx_publish(qp);
 	if (qp->ud) {
 		sv_ud_receive(qp);
@@ -286,7 +291,7 @@ static int qp_state_enter_locked(struct sv_qp *qp, enum ibv_qp_state from, enum 
 		return rings_renew(qp);
 	}
 	if (to == IBV_QPS_ERR) {
-		sv_qp_fail(qp);
+		sv_qp_enter_error(qp);
 		sv_qp_settle_now_locked(qp);
 		return 0;
 	}
