@@ -44,6 +44,18 @@ static int channel_hand_over_locked(struct ib_device *device)
 	return channel_listen(device, device->check_armed ? 0 : EPOLLIN | EPOLLONESHOT);
 }
 
+static void events_hold(struct ib_device *device)
+{
+	if (rdma_hold_events)
+		rdma_hold_events(device->channel);
+}
+
+static void events_unhold(void)
+{
+	if (rdma_unhold_events)
+		rdma_unhold_events();
+}
+
 int ib_cm_acquire(struct ib_device *device)
 {
 	int fd = -1;
@@ -57,6 +69,8 @@ int ib_cm_acquire(struct ib_device *device)
 		fd = device->channel->fd;
 	}
 	pthread_mutex_unlock(&device->lock);
+	if (fd >= 0)
+		events_hold(device);
 	return fd;
 }
 
@@ -105,6 +119,7 @@ void ib_cm_release(struct ib_device *device)
 	uint64_t now = clock_now();
 	bool sooner = false;
 
+	events_unhold();
 	pthread_mutex_lock(&device->lock);
 	device->read_elsewhere = false;
 	if (!device->reader_stays && stays_locked(device, now)) {
@@ -183,7 +198,9 @@ static bool channel_read(struct ib_device *device)
 	reads = upcalls_try(device);
 	if (reads) {
 		reader_returns(device);
+		events_hold(device);
 		conn_read_channel(device);
+		events_unhold();
 		upcalls_over(device);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

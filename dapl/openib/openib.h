@@ -13,6 +13,14 @@
 #include "util/settings.h"
 #include "util/wakefd.h"
 
+/*
+ * An extension of rdma_cm that a user-space device may have; NULL elsewhere. Until this thread unholds the channel it reads the
+ * events that its own calls cause, without a system call for each.
+ */
+#define RDMA_MAY_HAVE __attribute__((weak, visibility("hidden")))
+void rdma_hold_events(struct rdma_event_channel *channel) RDMA_MAY_HAVE;
+void rdma_unhold_events(void) RDMA_MAY_HAVE;
+
 #define IB_CONN_DATA 256 /* bytes of private data kept while a connect resolves its route */
 
 /* A local address, and the verbs device and port where the address does not identify them. */

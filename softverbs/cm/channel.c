@@ -83,6 +83,7 @@ void sv_cm_token_put_locked(struct cm_channel *channel)
 	if (!channel->token)
 		eventfd_write(channel->channel.fd, 1);
 	channel->token = true;
+	channel->owes_token = false;
 }
 
 /* Nothing reads the descriptor but this and readers, so that without a cancelled one the token is there. */
@@ -93,7 +94,7 @@ void sv_cm_token_take_locked(struct cm_channel *channel)
 
 	if (channel->loose ? poll(&token, 1, 0) == 1 : channel->token)
 		eventfd_read(channel->channel.fd, &count);
-	channel->token = channel->loose = false;
+	channel->token = channel->loose = channel->owes_token = false;
 }
 
 /* A cancelled reader may or may not have read the token; one token too many does no harm. */
@@ -103,6 +104,33 @@ static void token_doubt_locked(struct cm_channel *channel)
 
 	channel->token = poll(&token, 1, 0) == 1;
 	channel->loose = true;
+}
+
+/* ---- a thread that reads what it posts ---- */
+
+static _Thread_local struct cm_channel *held;
+
+void rdma_hold_events(struct rdma_event_channel *channel)
+{
+	held = sv_cm_channel_from(channel);
+}
+
+void rdma_unhold_events(void)
+{
+	struct cm_channel *channel = held;
+
+	if (!channel)
+		return;
+	held = NULL;
+	sv_cm_lock();
+	if (channel->owes_token)
+		sv_cm_token_put_locked(channel);
+	sv_cm_unlock();
+}
+
+bool sv_cm_channel_is_held(const struct cm_channel *channel)
+{
+	return channel == held;
 }
 
 void rdma_destroy_event_channel(struct rdma_event_channel *public)

@@ -116,6 +116,8 @@ struct cm_channel {
 	bool token;
 	/* the eventfd may hold a token too many: a reader was cancelled */
 	bool loose;
+	/* An event is queued without a token: the thread that holds the channel reads it or writes one (rdma_hold_events). */
+	bool owes_token;
 	bool closed; /* destroyed; the last reader frees the memory */
 	/* closed, and kept for a reader that enters late */
 	bool kept;
@@ -234,6 +236,14 @@ uint8_t sv_cm_max_initiator(void);
 struct cm_channel *sv_cm_channel_from(struct rdma_event_channel *channel);
 struct cm_channel *sv_cm_channel_of_id(struct cm_id *id);
 bool sv_cm_channel_is_ours(const struct rdma_event_channel *channel);
+/*
+ * For a library that reads a channel itself. Until the calling thread unholds the channel, events that its own calls post need
+ * no token, so no system call; other threads' events have one. rdma_get_cm_event then returns EAGAIN for an empty queue, without
+ * a system call, whether or not the descriptor may block. The unhold writes the token if the thread has not read all of them.
+ */
+void rdma_hold_events(struct rdma_event_channel *channel);
+void rdma_unhold_events(void); /* no effect if the thread holds none */
+bool sv_cm_channel_is_held(const struct cm_channel *channel); /* by the calling thread */
 /* Frees a destroyed channel if no thread waits in it and it is not among those kept after their destruction. */
 void sv_cm_channel_free_locked(struct cm_channel *channel);
 void sv_cm_token_put_locked(struct cm_channel *channel); /* writes the token if there is none */

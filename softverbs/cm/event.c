@@ -95,7 +95,9 @@ static void event_queue_locked(struct cm_channel *channel, struct cm_event *even
 	bool was_empty = TAILQ_EMPTY(&channel->events);
 
 	TAILQ_INSERT_TAIL(&channel->events, event, entry);
-	if (was_empty)
+	if (sv_cm_channel_is_held(channel) && !channel->readers)
+		channel->owes_token |= was_empty;
+	else if (was_empty || channel->owes_token)
 		sv_cm_token_put_locked(channel);
 }
 
@@ -203,7 +205,9 @@ static struct cm_event *event_next(struct cm_channel *channel, int *error)
 	sv_cm_lock();
 	if (!channel->readers)
 		event = event_take_locked(channel);
-	if (!event)
+	if (!event && sv_cm_channel_is_held(channel) && !channel->token && !channel->loose)
+		*error = EAGAIN;
+	else if (!event)
 		event = event_await_locked(channel, error);
 	sv_cm_unlock();
 	return event;

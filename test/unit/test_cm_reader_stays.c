@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <dat2/dat_event_extensions.h>
 #include "test/unit/announce.h"
 #include "test/unit/two_ends.h"
@@ -20,6 +21,18 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
 	if (operation == EPOLL_CTL_MOD)
 		atomic_fetch_add(&hand_overs, 1);
 	return __real_epoll_ctl(epoll, operation, fd, event);
+}
+
+/* of this thread: tokens for the readers of a channel, and rings of a doorbell */
+static _Thread_local unsigned tokens;
+
+int __real_eventfd_write(int fd, eventfd_t value);
+int __wrap_eventfd_write(int fd, eventfd_t value);
+
+int __wrap_eventfd_write(int fd, eventfd_t value)
+{
+	tokens++;
+	return __real_eventfd_write(fd, value);
 }
 
 /* Returns how often the channel changes hands during these connections, the first of which are not counted. */
@@ -57,6 +70,23 @@ static void test_reader_stays(void)
 	while (!reader_stays() && --tries)
 		continue;
 	CU_ASSERT(tries > 0);
+}
+
+/* It reads the two events that say what was resolved. The request itself may ring the engine's doorbell. */
+static void test_own_events(void)
+{
+	unsigned before;
+
+	announce();
+	setup();
+	before = tokens;
+	start_connect(&a);
+	CU_ASSERT(tokens - before < 2);
+	MUST(dat_cr_accept(request_next(&env), b.ep, 0, NULL));
+	expect(a.conn, DAT_CONNECTION_EVENT_ESTABLISHED, a.ep);
+	expect(b.conn, DAT_CONNECTION_EVENT_ESTABLISHED, b.ep);
+	disconnect_pair(&a, &b);
+	teardown();
 }
 
 static bool is_disconnected(void *arg)
@@ -199,6 +229,7 @@ static void test_second_waiter(void)
 }
 
 static const struct unit_test tests[] = {
+	{ "a connect reads the events of its own calls without a token", test_own_events },
 	{ "the channel stays with a thread that makes many connections", test_reader_stays },
 	{ "the event thread reads again when that thread does something else", test_reader_gone },
 	{ "a thread keeps no events from an EVD with a CNO", test_stays_not_beside_cno },
