@@ -36,9 +36,9 @@ verbs_ways := $(if $(SAN)$(findstring clang,$(CC)),,pvm-user memfd-unshare) boun
 verbs_some := test/blackbox/verbs-perftest-sizes.sh@bounce-user
 verbs_each := $(if $(LONG),$(verbs_rows),$(filter-out %-perftest.sh %-sizes.sh %-vendor.sh,$(verbs_rows)))
 # Rows that take long, with LONG=1 only: a build with musl; RC over libfabric, whose providers carry UD in any case, but for the
-# suites over one of them; packaged programs on two hosts.
+# suites over one of them; packaged programs on two hosts; a cluster of a monitor and two stores.
 rows_long := $(addprefix test/,install/musl.sh blackbox/fabric-conform-net.sh blackbox/fabric-data-tcp.sh blackbox/fabric-data-net.sh blackbox/fabric-programs.sh \
-	blackbox/fabric-scale.sh)
+	blackbox/fabric-scale.sh blackbox/verbs-ceph.sh)
 blackbox  := $(filter-out test/blackbox/lib% %-sizes.sh $(if $(LONG),,$(rows_long)),$(sort $(wildcard test/blackbox/*.sh test/install/*.sh))) \
 	$(foreach way,$(verbs_ways),$(addsuffix @$(way),$(verbs_each))) $(if $(LONG),,$(filter $(addprefix %@,$(verbs_ways)),$(verbs_some)))
 

@@ -11,6 +11,8 @@ vm_packages='qemu-system-x86 kmod ibverbs-providers iproute2'
 ci_packages="clang libclang-rt-14-dev man-db valgrind debootstrap debhelper lintian fakeroot
 	ibverbs-utils rdmacm-utils perftest python3-pyverbs rdma-core qperf strace mandoc chromium musl-tools relacy-dev
 	$bench_packages $program_packages $vm_packages"
+# What `make check-long` needs besides.
+long_packages='ceph-mon ceph-osd ceph-common'
 check_packages='g++ git libfabric-dev nettle-dev clang-format-14 libcunit1-dev libevent-dev dapl2-utils iproute2 python3'
 
 installed() {

@@ -26,10 +26,10 @@ cat >"$tmp/ceph.conf" <<-END
 	run_dir = $tmp
 	admin_socket = $tmp/\$name.\$pid.asok
 	log_file = $tmp/\$name.\$pid.log
-	mon_data = $tmp/mon
+	mon_data = $tmp/data.mon
 	mon_allow_pool_size_one = true
 	mon_data_avail_crit = 1
-	osd_data = $tmp/osd.\$id
+	osd_data = $tmp/data.osd.\$id
 	osd_objectstore = memstore
 	osd_crush_chooseleaf_type = 0
 	osd_pool_default_size = 2
@@ -38,11 +38,11 @@ cat >"$tmp/ceph.conf" <<-END
 	osd_heartbeat_grace = 5
 	mon_osd_min_down_reporters = 1
 END
-on() {
-	timeout -k 2 "$longest" "$sv" "$@"
-}
+# run PROGRAM [ARGUMENT...]: on the drop-in, with that configuration
 run() {
-	on "$1" -c "$tmp/ceph.conf" "$@" >"$tmp/run" 2>&1
+	program=$1
+	shift
+	timeout -k 2 "$longest" "$sv" "$program" -c "$tmp/ceph.conf" "$@" >"$tmp/run" 2>&1
 }
 
 monmaptool --create --fsid $id --addv a '[v2:127.0.0.1:3300]' "$tmp/map" >"$tmp/run" 2>&1 || fail monmaptool
@@ -60,7 +60,7 @@ osds_up() {
 }
 for number in 0 1; do
 	uuid=6f3cc2d5-3d4b-4ef5-9f0d-00000000000$number
-	mkdir "$tmp/osd.$number"
+	mkdir "$tmp/data.osd.$number"
 	run ceph osd new $uuid || fail "ceph osd new $number"
 	run ceph-osd -i $number --mkfs --osd-uuid $uuid || fail "OSD $number is not made"
 	osd $number
