@@ -13,6 +13,7 @@ steps_folder=$(mktemp -d)
 trap 'rm -rf "$steps_folder"' EXIT
 steps_table=$steps_folder/table
 : >"$steps_table"
+# Where both lanes name a step that fails. The steps' commands do not have it: a process that is left over would keep it open.
 exec 3>&1
 
 # step NAME LIMIT COMMAND...: runs the command, for LIMIT seconds at most.

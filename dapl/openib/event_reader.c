@@ -6,7 +6,7 @@
  *
  * A reader may be delayed by consumer code in a signal handler, and connections must not wait for that. So the event
  * thread polls the channel CHECK_AFTER after an event. If the channel still has events, the event thread reads them
- * itself until the reader calls ib_cm_read() again. This wakes the event thread at most once in CHECK_AFTER, and never
+ * itself until the reader calls ib_cm_read() again. Only events that the reader's own calls have caused may wait for it. This wakes the event thread at most once in CHECK_AFTER, and never
  * while no event arrives.
  *
  * A server, or a client that makes many connections, reads again as soon as it has handled an event. The channel stays

@@ -23,8 +23,9 @@ void sv_sq_fail_locked(struct sv_qp *qp)
 }
 
 /*
- * After the epoch was cleared: true if the only initiator has stopped its send queue, or begins only now and finds no epoch. Then no
- * barrier is necessary, which interrupts the other processors: of two QPs that are disconnected, the second needs none.
+ * After the epoch was cleared: true if the only initiator has stopped its send queue, or begins only now and finds no epoch.
+ * A barrier, which interrupts the other processors, is not necessary then: of two QPs that are disconnected, the second needs
+ * none.
  */
 static bool initiator_has_left(const struct sv_qp *qp)
 {
@@ -142,10 +143,10 @@ void sv_qp_settle(struct sv_qp *qp)
 		return;
 	}
 	if (atomic_load_explicit(&qp->unsettled, memory_order_relaxed)) {
-		if (!qp->settle_deadline)
-			qp->settle_deadline = now + QUIESCE_LIMIT;
 		bool quiet = initiator_is_out(qp);
 
+		if (!qp->settle_deadline)
+			qp->settle_deadline = now + QUIESCE_LIMIT;
 		if (quiet || now > qp->settle_deadline) {
 			qp->lost |= !quiet;
 			qp->settle_deadline = 0;
