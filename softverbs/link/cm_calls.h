@@ -9,9 +9,12 @@
 #include "softverbs/link/peer.h"
 
 struct sv_cm_calls {
-	/* The next five run in the engine thread. */
+	/* In the engine thread, or in a reader of links (link_reader.h). */
 	void (*message)(struct sv_peer *peer, const void *payload, size_t size);
-	/* The same from another host, in the order of bytes of the wire; false if it is malformed. */
+	/*
+	 * The same from another host, in the order of bytes of the wire; false if it is malformed. This and the next three run
+	 * in the engine thread.
+	 */
 	bool (*far_message)(struct sv_peer *peer, const uint8_t *bytes, size_t size);
 	void (*peer_ready)(struct sv_peer *peer);
 	/* `error` is ECONNREFUSED if no process has that number, else the error of the link. */

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/link/cm_calls.h"
+#include "softverbs/link/link_reader.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"
 #include "util/clock.h"
@@ -50,27 +51,42 @@ static void link_free(struct engine_job *job)
 	struct sv_link *link =
 		(struct sv_link *)(void *)((char *)job - offsetof(struct sv_link, job));
 
+	sv_links_reading_lock(); /* a reader may have just handled it */
+	sv_links_reading_unlock();
 	sv_link_forget_messages(link);
 	free(link);
 }
 
 /* ---- events ---- */
 
+/* The caller holds the lock of readers. Returns true if a doorbell was among the messages. */
+static bool link_serve(struct sv_link *link, bool all)
+{
+	bool rung = false;
+
+	if (!link->ended && !sv_link_read(link, all, &rung) && !all)
+		return rung;
+	if (link->state != LINK_DOWN)
+		sv_link_down(link, link->error ? link->error : ECONNRESET);
+	return rung;
+}
+
 static void link_ready(struct engine_fd *watch, uint32_t events)
 {
 	struct sv_link *link =
 		(struct sv_link *)(void *)((char *)watch - offsetof(struct sv_link, watch));
-	bool down;
+	bool down, rung;
 
+	sv_links_reading_lock();
 	sv_links_lock(); /* waits until the thread that opened the link has released the lock */
 	down = link->state == LINK_DOWN;
 	sv_links_unlock();
-	if (down)
-		return;
-	if (events & EPOLLOUT)
+	if (!down && events & EPOLLOUT)
 		sv_link_flush(link);
-	if (sv_link_read(link, false) && link->state != LINK_DOWN)
-		sv_link_down(link, link->error ? link->error : ECONNRESET);
+	rung = !down && link_serve(link, false);
+	sv_links_reading_unlock();
+	if (rung)
+		sv_runtime_client()->doorbell();
 }
 
 /* ---- end of the peer process ---- */
@@ -80,11 +96,14 @@ static void link_died(struct engine_fd *watch, uint32_t events)
 {
 	struct sv_link *link =
 		(struct sv_link *)(void *)((char *)watch - offsetof(struct sv_link, death));
+	bool rung;
 
 	(void)events;
-	sv_link_read(link, true);
-	if (link->state != LINK_DOWN)
-		sv_link_down(link, ECONNRESET);
+	sv_links_reading_lock();
+	rung = link_serve(link, true);
+	sv_links_reading_unlock();
+	if (rung)
+		sv_runtime_client()->doorbell();
 }
 
 /* Watches for the end of the peer process: a forked child of it may keep the socket open and delay the end of
@@ -125,6 +144,7 @@ static struct sv_peer *link_close(struct sv_link *link, bool *waited)
 	link->peer = NULL;
 	LIST_REMOVE(link, entry);
 	/* the peer's doorbell is a copy of the descriptor, and remains open while the peer is in use */
+	sv_link_reader_remove_locked(link);
 	if (link->watch.fd >= 0)
 		shutdown(link->watch.fd, SHUT_RDWR);
 	sv_engine_fd_remove(&link->watch);
@@ -167,6 +187,15 @@ void sv_links_close(void)
 	}
 }
 
+void sv_links_share_locked(void)
+{
+	struct sv_link *link;
+
+	LIST_FOREACH(link, &links, entry)
+		if (link->state == LINK_READY)
+			sv_link_reader_add_locked(link);
+}
+
 /* Frees what the links allocated; the engine has closed the copies of the sockets. */
 void sv_links_fork_child(void)
 {
@@ -174,7 +203,8 @@ void sv_links_fork_child(void)
 
 	while ((link = LIST_FIRST(&links))) {
 		LIST_REMOVE(link, entry);
-		link_free(&link->job);
+		sv_link_forget_messages(link);
+		free(link);
 	}
 }
 
@@ -234,6 +264,7 @@ static void link_late(struct sv_timer *timer)
 		(struct sv_link *)(void *)((char *)timer - offsetof(struct sv_link, timer));
 	int error = ETIMEDOUT;
 
+	sv_links_reading_lock();
 	sv_links_lock();
 	if (is_unread(link)) {
 		link->deadline = clock_now() + NSEC_PER_SEC;
@@ -247,6 +278,7 @@ static void link_late(struct sv_timer *timer)
 	sv_links_unlock();
 	if (error && error != EAGAIN)
 		sv_link_down(link, error);
+	sv_links_reading_unlock();
 }
 
 void sv_link_accept(int fd, const struct ucred *cred)

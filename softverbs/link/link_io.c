@@ -12,6 +12,7 @@
 #include "softverbs/base/foreign.h"
 #include "softverbs/base/log_from.h"
 #include "softverbs/link/cm_calls.h"
+#include "softverbs/link/link_reader.h"
 #include "softverbs/link/transport.h"
 #include "softverbs/link/runtime.h"
 #include "util/log.h"
@@ -94,10 +95,9 @@ static int message_queue_locked(struct sv_link *link, struct link_message *messa
 		}
 		message->fds[i] = fd;
 	}
-	if (STAILQ_EMPTY(&link->out))
-		sv_engine_fd_modify(&link->watch, EPOLLIN | EPOLLOUT);
 	STAILQ_INSERT_TAIL(&link->out, message, entry);
-	link->out_count++;
+	if (!link->out_count++)
+		sv_link_watch_locked(link);
 	link->out_fds += message->fd_count;
 	return 0;
 }
@@ -153,9 +153,11 @@ void sv_peer_ring(struct sv_peer *peer)
 
 void sv_link_ring_locked(struct sv_link *link)
 {
-	if (STAILQ_EMPTY(&link->out) && !link->ring_waits)
-		sv_engine_fd_modify(&link->watch, EPOLLIN | EPOLLOUT);
+	bool waited = link->ring_waits;
+
 	link->ring_waits = true;
+	if (STAILQ_EMPTY(&link->out) && !waited)
+		sv_link_watch_locked(link);
 }
 
 static void flush_ring_locked(struct sv_link *link)
@@ -188,7 +190,7 @@ void sv_link_flush(struct sv_link *link)
 	if (!message)
 		flush_ring_locked(link);
 	if (!message && !link->ring_waits)
-		sv_engine_fd_modify(&link->watch, EPOLLIN);
+		sv_link_watch_locked(link);
 	sv_links_unlock();
 }
 
@@ -225,17 +227,17 @@ static unsigned take_fds(struct msghdr *msg, int *fds)
 
 /* Dispatches one message; takes ownership of the descriptors. False if it violates the protocol. */
 static bool link_dispatch(struct sv_link *link, const struct link_message *message, int *fds,
-			  unsigned fd_count)
+			  unsigned fd_count, bool *rung)
 {
 	const void *payload = message->wire.payload;
 	size_t size = message->wire.size;
 
-	if (message->wire.type == SV_MSG_HANDSHAKE)
+	if (message->wire.type == SV_MSG_HANDSHAKE && sv_engine_is_self())
 		return sv_peers_handshake(link, payload, size, fds, fd_count);
 	if (message->wire.type == SV_MSG_DATA && link->state == LINK_READY) {
 		if (fd_count > 1)
 			sv_foreign_close(fds + 1, fd_count - 1);
-		sv_runtime_client()->message(link->peer, payload, size, fd_count ? fds[0] : -1);
+		sv_kept_handle(link->peer, payload, size, fd_count ? fds[0] : -1);
 		return true;
 	}
 	if (message->wire.type == SV_MSG_FAR && link->state == LINK_ACCEPTED && fd_count == 1) {
@@ -248,7 +250,7 @@ static bool link_dispatch(struct sv_link *link, const struct link_message *messa
 	if (message->wire.type == SV_MSG_CM)
 		sv_cm_message(link->peer, payload, size);
 	else if (message->wire.type == SV_MSG_RING)
-		link->rung = true;
+		*rung = true;
 	else
 		return false;
 	return true;
@@ -282,7 +284,7 @@ static void arrivals_prepare(struct arrival *arrivals, struct mmsghdr *headers)
 
 /* Handles one message as received. False if it violates the protocol or is the end of the stream. */
 static bool link_take(struct sv_link *link, struct arrival *arrival, struct mmsghdr *header,
-		      bool usable)
+		      bool usable, bool *rung)
 {
 	const struct link_message *message = &arrival->message;
 	int fds[SV_HANDSHAKE_FDS] = { -1, -1, -1 };
@@ -294,12 +296,12 @@ static bool link_take(struct sv_link *link, struct arrival *arrival, struct mmsg
 		sv_foreign_close(fds, fd_count);
 		return false;
 	}
-	return link_dispatch(link, message, fds, fd_count);
+	return link_dispatch(link, message, fds, fd_count, rung);
 }
 
 /* Reads some messages with one call. Returns their number; 0 at the end of the stream or after a violation;
  * -1 if there are none. */
-static int link_read(struct sv_link *link)
+static int link_read(struct sv_link *link, bool *rung)
 {
 	struct mmsghdr headers[BATCH];
 	struct arrival arrivals[BATCH];
@@ -316,20 +318,17 @@ static int link_read(struct sv_link *link)
 	if (got < 0 && errno == EAGAIN)
 		return -1;
 	for (i = 0; i < got; i++)
-		usable = link_take(link, &arrivals[i], &headers[i], usable);
-	if (link->rung)
-		sv_runtime_client()->doorbell();
-	link->rung = false;
+		usable = link_take(link, &arrivals[i], &headers[i], usable, rung);
 	return usable && got > 0 ? got : 0;
 }
 
-bool sv_link_read(struct sv_link *link, bool all)
+bool sv_link_read(struct sv_link *link, bool all, bool *rung)
 {
 	int got = 1;
 
 	do {
 		if (link->state != LINK_DOWN)
-			got = link_read(link);
+			got = link_read(link, rung);
 	} while (all && got > 0 && link->state != LINK_DOWN);
 	return !got;
 }

@@ -6,8 +6,8 @@
  * A peer that is held stays mapped, also after its end (`dead`). engine.h has descriptors, timers and jobs of the one
  * background thread, client.h what the rooms above want to be told, transport.h the way to other hosts, name.h names of
  * processes and ports. Nothing here knows a QP.
- * Locks: the runtime's mutex, outermost, which the engine never acquires; the links lock, for the table of processes and
- * what waits to be sent; the engine's, innermost.
+ * Locks: the runtime's mutex, outermost, which the engine never acquires; that of the thread that reads links (link_reader.h);
+ * the links lock, for the table of processes and what waits to be sent; the engine's, innermost.
  */
 #ifndef SV_LINK_PEER_H
 #define SV_LINK_PEER_H
@@ -111,6 +111,15 @@ enum sv_msg {
 #define SV_MSG_MAX 512
 SV_SHARED int sv_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size,
 			   int fd);
+
+/*
+ * For a thread that waits for what the messages of the connection manager lead to (link_reader.c). Between begin and end it
+ * may wait for the descriptor that begin returns, with others, and calls read when that is readable. -1: there is a reader
+ * already, or no descriptor is left.
+ */
+SV_SHARED int sv_link_reader_begin(void);
+SV_SHARED void sv_link_reader_read(void);
+SV_SHARED void sv_link_reader_end(void);
 
 /* Timers of engine.c. `fire` runs in the engine thread, which holds no lock of its own. */
 struct sv_timer {

@@ -10,6 +10,7 @@
 #include "softverbs/base/foreign.h"
 #include "softverbs/base/log_from.h"
 #include "softverbs/link/cm_calls.h"
+#include "softverbs/link/link_reader.h"
 #include "softverbs/link/transport.h"
 #include "softverbs/link/runtime.h"
 #include "util/log.h"
@@ -22,19 +23,6 @@ static struct {			/* guarded by `lock` */
 	/* the parent's entry in a forked child: kept for objects that still point to it */
 	struct sv_peer *inherited;
 } slots[SV_PEERS];
-
-struct self_message {
-	STAILQ_ENTRY(self_message) entry;
-	enum sv_msg type;
-	int fd;
-	size_t size;
-	uint8_t payload[];
-};
-
-/* guarded by `lock` */
-static STAILQ_HEAD(, self_message) self_messages = STAILQ_HEAD_INITIALIZER(self_messages);
-static struct engine_job self_job;
-static bool self_pending; /* guarded by `lock`: self_job is deferred */
 
 static _Thread_local int cancel_before;
 
@@ -123,51 +111,6 @@ struct sv_peer *sv_peer_linked(uint16_t slot)
 
 /* ---- messages ---- */
 
-static void self_deliver(struct engine_job *job)
-{
-	struct self_message *message;
-
-	(void)job;
-	for (;;) {
-		sv_links_lock();
-		message = STAILQ_FIRST(&self_messages);
-		if (message)
-			STAILQ_REMOVE_HEAD(&self_messages, entry);
-		else
-			self_pending = false;
-		sv_links_unlock();
-		if (!message)
-			return;
-		if (message->type == SV_MSG_DATA)
-			sv_runtime_client()->message(sv_peer_self(), message->payload,
-						     message->size, message->fd);
-		else
-			sv_cm_message(sv_peer_self(), message->payload, message->size);
-		free(message);
-	}
-}
-
-static int self_send_locked(enum sv_msg type, const void *payload, size_t size, int fd)
-{
-	struct self_message *message = malloc(sizeof(*message) + size);
-
-	if (!message)
-		return ENOMEM;
-	message->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (fd >= 0 && message->fd < 0) {
-		free(message);
-		return errno;
-	}
-	message->type = type;
-	message->size = size;
-	memcpy(message->payload, payload, size);
-	STAILQ_INSERT_TAIL(&self_messages, message, entry);
-	if (!self_pending)
-		sv_engine_defer(&self_job, self_deliver);
-	self_pending = true;
-	return 0;
-}
-
 int sv_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, size_t size, int fd)
 {
 	int error = EPIPE;
@@ -178,7 +121,7 @@ int sv_peer_send(struct sv_peer *peer, enum sv_msg type, const void *payload, si
 		return sv_transport()->send(peer, type, payload, size);
 	sv_links_lock();
 	if (peer == sv_peer_self())
-		error = self_send_locked(type, payload, size, fd);
+		error = sv_kept_add_self_locked(type, payload, size, fd);
 	else if (peer->link)
 		error = sv_link_send_locked(peer->link, type, payload, size, &fd, fd >= 0);
 	sv_links_unlock();
@@ -264,6 +207,7 @@ static void slot_link(struct sv_link *link, struct sv_peer *peer)
 	link->state = LINK_READY;
 	slots[peer->slot].peer = peer;
 	slots[peer->slot].making = NULL;
+	sv_link_reader_add_locked(link);
 	sv_links_unlock();
 	sv_engine_timer_cancel(&link->timer);
 	log_at(LOG_TRACE, "softverbs: slot %u: linked with process %d, copy class %d", peer->slot,
@@ -352,7 +296,6 @@ bool sv_peers_handshake(struct sv_link *link, const void *payload, size_t size, 
  * memory checkers so. Objects are dropped and not freed. */
 void sv_peers_fork_child(void)
 {
-	struct self_message *message;
 	unsigned i;
 
 	for (i = 0; i < SV_PEERS; i++) {
@@ -365,11 +308,5 @@ void sv_peers_fork_child(void)
 		slots[i].peer = NULL;
 		slots[i].making = NULL;
 	}
-	while ((message = STAILQ_FIRST(&self_messages))) {
-		STAILQ_REMOVE_HEAD(&self_messages, entry);
-		if (message->fd >= 0)
-			close(message->fd);
-		free(message);
-	}
-	self_pending = false;
+	sv_kept_fork_child();
 }

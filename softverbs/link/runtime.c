@@ -13,6 +13,7 @@
 #include "softverbs/base/identity.h"
 #include "softverbs/base/log_from.h"
 #include "softverbs/link/cm_calls.h"
+#include "softverbs/link/link_reader.h"
 #include "softverbs/link/transport.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"
@@ -63,6 +64,7 @@ static void runtime_fork_prepare(void)
 {
 	sv_cm_fork_begin();
 	pthread_mutex_lock(&lock);
+	sv_links_reading_lock();
 	sv_cm_fork_prepare();
 	if (sv_runtime_client())
 		sv_runtime_client()->fork_prepare();
@@ -79,6 +81,7 @@ static void fork_parent(void)
 	if (sv_runtime_client())
 		sv_runtime_client()->fork_parent();
 	sv_cm_fork_parent();
+	sv_links_reading_unlock();
 	pthread_mutex_unlock(&lock);
 	sv_cm_fork_end();
 }
@@ -90,10 +93,12 @@ static void runtime_fork_child(void)
 	sv_name_fork_child();
 	sv_engine_fork_child();
 	sv_transport()->fork_child();
+	sv_link_reader_fork_child();
 	sv_links_fork_child();
 	sv_peers_fork_child();
 	sv_links_unlock();
 	sv_cm_fork_child();
+	sv_links_reading_unlock();
 	if (runtime.open) {
 		atomic_store(&runtime.inherited, true);
 		sv_runtime_client()->area_unmap(&runtime.self);
@@ -244,6 +249,7 @@ static void runtime_close(void)
 	sv_engine_fd_remove(&runtime.listener);
 	sv_engine_fd_remove(&runtime.doorbell);
 	sv_transport()->stop();
+	sv_link_reader_close();
 	sv_links_close();
 	sv_handshake_end();
 	sv_engine_stop();

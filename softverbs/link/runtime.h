@@ -51,8 +51,9 @@ struct sv_link {
 	struct sv_peer *peer;		 /* valid in LINK_READY; holds a reference */
 	STAILQ_HEAD(, link_message) out; /* links lock: messages that did not fit into the socket */
 	unsigned out_count, out_fds;
-	bool ring_waits;	   /* links lock: ring the doorbell when the socket has room */
-	bool rung;		   /* engine: a doorbell was among the messages just read */
+	bool ring_waits; /* links lock: ring the doorbell when the socket has room */
+	bool in_reader;	 /* links lock: read by readers, not by link_ready (link_reader.c) */
+	bool ended; /* links lock: a reader has read the end, and the engine has not closed it */
 	LIST_ENTRY(sv_link) entry; /* links lock */
 };
 
@@ -66,8 +67,11 @@ int sv_link_send_locked(struct sv_link *link, enum sv_msg type, const void *payl
 			const int *fds, unsigned fd_count);
 /* engine: sends queued messages */
 void sv_link_flush(struct sv_link *link);
-/* Engine: dispatches some messages, or all of them. True if only the end of the stream is left to read. */
-bool sv_link_read(struct sv_link *link, bool all);
+/*
+ * Dispatches some messages, or all of them; the caller holds the lock of link_reader.h. True if only the end of the stream is
+ * left to read. Sets *rung if a doorbell was among them, which the caller answers without that lock.
+ */
+bool sv_link_read(struct sv_link *link, bool all, bool *rung);
 void sv_link_forget_messages(struct sv_link *link);
 /* rings the peer's doorbell as soon as the socket has room */
 void sv_link_ring_locked(struct sv_link *link);
@@ -85,7 +89,8 @@ void sv_link_down(struct sv_link *link, int error);
 bool sv_link_hung_up(const struct sv_link *link);
 /* 0, or errno if the process has ended already */
 int sv_link_death_add(struct sv_link *link);
-void sv_links_close(void); /* the engine is halted; notifies no peer */
+void sv_links_share_locked(void); /* adds all links that are ready to the reader's */
+void sv_links_close(void);	  /* the engine is halted; notifies no peer */
 void sv_links_fork_child(void);
 
 /* ---- peers.c --------------------------------------------------------------------------------- */
@@ -100,6 +105,17 @@ bool sv_peers_handshake(struct sv_link *link, const void *payload, size_t size, 
 /* Removes the link from its slot. True if callers of sv_peer_get wait for it. */
 bool sv_peers_leave_locked(struct sv_link *link);
 void sv_peers_fork_child(void);
+
+/* ---- kept.c ---------------------------------------------------------------------------------- */
+
+/* A message of this process to itself; 0 or errno. The caller holds the links lock. */
+int sv_kept_add_self_locked(enum sv_msg type, const void *payload, size_t size, int fd);
+/*
+ * A message of the data path, which the engine alone handles: now, or, if the caller is a reader, as soon as it can. Takes
+ * ownership of `fd`.
+ */
+void sv_kept_handle(struct sv_peer *peer, const void *payload, size_t size, int fd);
+void sv_kept_fork_child(void);
 
 /* ---- handshake.c --------------------------------------------------------------------------------- */
 
