@@ -6,8 +6,9 @@
  *
  * A reader may be delayed by consumer code in a signal handler, and connections must not wait for that. So the event
  * thread polls the channel CHECK_AFTER after an event. If the channel still has events, the event thread reads them
- * itself until the reader calls ib_cm_read() again. Only events that the reader's own calls have caused may wait for it. This wakes the event thread at most once in CHECK_AFTER, and never
- * while no event arrives.
+ * itself until the reader calls ib_cm_read() again. Only events that come of what the reader does itself, its calls and
+ * rdma_progress, may wait for it. This wakes the event thread at most once in CHECK_AFTER, and never while no event
+ * arrives.
  *
  * A server, or a client that makes many connections, reads again as soon as it has handled an event. The channel stays
  * with such a thread in between, since each event would wake the event thread. The event thread takes the channel back
@@ -54,6 +55,11 @@ static void events_unhold(void)
 {
 	if (rdma_unhold_events)
 		rdma_unhold_events();
+}
+
+int ib_cm_begin_progress(void)
+{
+	return rdma_begin_progress ? rdma_begin_progress() : -1;
 }
 
 int ib_cm_acquire(struct ib_device *device)
@@ -120,6 +126,8 @@ void ib_cm_release(struct ib_device *device)
 	bool sooner = false;
 
 	events_unhold();
+	if (rdma_end_progress)
+		rdma_end_progress();
 	pthread_mutex_lock(&device->lock);
 	device->read_elsewhere = false;
 	if (!device->reader_stays && stays_locked(device, now)) {
@@ -199,6 +207,8 @@ static bool channel_read(struct ib_device *device)
 	if (reads) {
 		reader_returns(device);
 		events_hold(device);
+		if (rdma_progress)
+			rdma_progress();
 		conn_read_channel(device);
 		events_unhold();
 		upcalls_over(device);

@@ -202,6 +202,11 @@ bool ib_in_upcall(const struct ib_device *device); /* true in the thread that ma
 /* Returns the descriptor; -1 if another thread reads, or in an upcall. */
 int ib_cm_acquire(struct ib_device *device);
 /*
+ * A thread that has acquired the channel and will block: another descriptor that it may block on, for what leads to CM events;
+ * until ib_cm_release. -1: there is none.
+ */
+int ib_cm_begin_progress(void);
+/*
  * The event thread reads again: at once, or a moment later if a thread has acquired the channel twice within such a
  * moment, and may do so again.
  */

@@ -20,6 +20,9 @@
 #define RDMA_MAY_HAVE __attribute__((weak, visibility("hidden")))
 void rdma_hold_events(struct rdma_event_channel *channel) RDMA_MAY_HAVE;
 void rdma_unhold_events(void) RDMA_MAY_HAVE;
+int rdma_begin_progress(void) RDMA_MAY_HAVE;
+void rdma_progress(void) RDMA_MAY_HAVE;
+void rdma_end_progress(void) RDMA_MAY_HAVE;
 
 #define IB_CONN_DATA 256 /* bytes of private data kept while a connect resolves its route */
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "util/cancel.h"
 #include "softverbs/cm/cm.h"
+#include "softverbs/link/peer.h"
 #include "softverbs/object/object.h"
 #include "util/log.h"
 
@@ -126,6 +127,28 @@ void rdma_unhold_events(void)
 	if (channel->owes_token)
 		sv_cm_token_put_locked(channel);
 	sv_cm_unlock();
+}
+
+static _Thread_local bool progresses;
+
+int rdma_begin_progress(void)
+{
+	int fd = sv_link_reader_begin();
+
+	progresses = fd >= 0;
+	return fd;
+}
+
+void rdma_progress(void)
+{
+	sv_link_reader_read();
+}
+
+void rdma_end_progress(void)
+{
+	if (progresses)
+		sv_link_reader_end();
+	progresses = false;
 }
 
 bool sv_cm_channel_is_held(const struct cm_channel *channel)

@@ -244,6 +244,15 @@ bool sv_cm_channel_is_ours(const struct rdma_event_channel *channel);
 void rdma_hold_events(struct rdma_event_channel *channel);
 void rdma_unhold_events(void); /* no effect if the thread holds none */
 bool sv_cm_channel_is_held(const struct cm_channel *channel); /* by the calling thread */
+/*
+ * For a thread that waits for CM events: it handles what other processes send, in place of the engine, which would only wake
+ * it. Between begin and end it may block on the descriptor that begin returns, with others, and calls rdma_progress when that
+ * is readable; events are then in their channels. -1: there is such a thread already, or no descriptor is left. Some channel
+ * must be open.
+ */
+int rdma_begin_progress(void);
+void rdma_progress(void);
+void rdma_end_progress(void); /* no effect if the thread has not begun */
 /* Frees a destroyed channel if no thread waits in it and it is not among those kept after their destruction. */
 void sv_cm_channel_free_locked(struct cm_channel *channel);
 void sv_cm_token_put_locked(struct cm_channel *channel); /* writes the token if there is none */

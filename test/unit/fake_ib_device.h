@@ -153,6 +153,11 @@ int ib_cm_acquire(struct ib_device *device)
 	return -1;
 }
 
+int ib_cm_begin_progress(void)
+{
+	return -1;
+}
+
 void ib_cm_release(struct ib_device *device)
 {
 	(void)device;

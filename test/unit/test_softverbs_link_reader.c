@@ -433,6 +433,8 @@ static void test_fork(void)
 {
 	struct process child;
 
+	if (PROCESS_TSAN)
+		return;
 	rig_open();
 	begin();
 	CU_ASSERT_TRUE_FATAL(process_start(&child, child_reads, NULL));

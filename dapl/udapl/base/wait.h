@@ -53,7 +53,7 @@ struct wait {
 	sigset_t signal_mask; /* the consumer's signal mask, if they are */
 	int cancel;	      /* the consumer's cancel type; util/cancel.h */
 	nfds_t count;
-	struct pollfd fds[2];
+	struct pollfd fds[3];
 };
 
 void wait_begin(struct wait *self, DAT_TIMEOUT timeout);

@@ -153,7 +153,8 @@ static void read_begin(struct waiter *self)
 		return;
 	self->wait.fds[1].fd = self->may_read ? ib_cm_acquire(device) : -1;
 	self->reads = self->wait.fds[1].fd >= 0;
-	self->wait.count = self->reads ? 2 : 1;
+	self->wait.fds[2].fd = self->reads ? ib_cm_begin_progress() : -1;
+	self->wait.count = self->reads ? 3 : 1;
 	if (self->reads && self->awaits)
 		ib_cm_unawait(device);
 	else if (!self->reads && !self->awaits)
@@ -248,7 +249,7 @@ static bool read_descriptors(struct waiter *self)
 
 	if (fds[1].revents & POLLIN && evd->cq)
 		fired = ib_cq_collect(evd->cq);
-	else if (fds[1].revents & POLLIN)
+	else if ((fds[1].revents | fds[2].revents) & POLLIN)
 		read_events(self);
 	if (fds[0].revents & POLLIN)
 		wakefd_clear(&evd->wake);
@@ -268,11 +269,11 @@ static DAT_RETURN evd_wait_block_locked(struct wait *wait)
 	if (evd->cq)
 		ib_cq_moderate(evd->cq, missing);
 	read_begin(self);
-	fds[0].revents = fds[1].revents = 0;
+	fds[0].revents = fds[1].revents = fds[2].revents = 0;
 	error = wait_block(wait);
 	fired = !error && read_descriptors(self);
 	failed = (error && error != EINTR) ||
-		 (fds[0].revents | fds[1].revents) & (POLLERR | POLLNVAL);
+		 (fds[0].revents | fds[1].revents | fds[2].revents) & (POLLERR | POLLNVAL);
 	if (failed)
 		log_at(LOG_ERROR, "evd %p: ppoll: %s", (void *)evd,
 		       error ? strerror(error) : "a descriptor failed");
@@ -315,6 +316,7 @@ static DAT_RETURN evd_wait_open_locked(struct waiter *self, int wake)
 	wait->spin = evd->spin;
 	wait->fds[0] = (struct pollfd){ .fd = wake, .events = POLLIN };
 	wait->fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1, .events = POLLIN };
+	wait->fds[2] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	wait->count = evd->cq ? 2 : 1;
 	self->takes_cm = self->may_read = evd_takes_cm_alone(evd);
 	if (wake >= 0)
