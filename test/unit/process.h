@@ -30,8 +30,7 @@
 #endif
 
 /*
- * gcc's address sanitizer does not hold the locks of its allocator over a fork: a child that
- * allocates can wait for one that a thread of the parent held.
+ * Under gcc's address sanitizer, a child that was forked beside threads that never sleep cannot allocate: unit.c.
  */
 #ifdef __SANITIZE_ADDRESS__
 #define PROCESS_ASAN 1

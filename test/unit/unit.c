@@ -95,7 +95,45 @@ void unit_forget_stack(void *unused)
 	(void)unused;
 	__asan_unpoison_memory_region((char *)__builtin_frame_address(0) - FRAMES, FRAMES);
 }
+
+#define FORK_PATIENCE 100 /* in milliseconds; some tests fork beside threads that never sleep */
+
+static bool others_sleep(void *unused)
+{
+	DIR *dir = opendir("/proc/self/task");
+	bool sleep = dir;
+	struct dirent *entry;
+	pid_t thread;
+
+	(void)unused;
+	while (dir && sleep && (entry = readdir(dir))) {
+		thread = atoi(entry->d_name);
+		sleep = !thread || thread == gettid() || unit_is_asleep(thread);
+	}
+	if (dir)
+		closedir(dir);
+	return sleep;
+}
+
+/*
+ * gcc's address sanitizer does not hold the locks of its allocator over a fork: a child that allocates would wait for one that
+ * a thread of the parent held. A thread that sleeps holds none. This runs after the handlers of the libraries, which are
+ * registered later.
+ */
+static void fork_awaits_sleep(void)
+{
+	unit_wait_for(others_sleep, NULL, FORK_PATIENCE);
+}
+
+static void forks_watch(void)
+{
+	pthread_atfork(fork_awaits_sleep, NULL, NULL);
+}
 #else
+static void forks_watch(void)
+{
+}
+
 void unit_forget_stack(void *unused)
 {
 	(void)unused;
@@ -173,6 +211,7 @@ int unit_main(const char *suite, const struct unit_test *tests, size_t count, in
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	notes_open();
+	forks_watch();
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 1;
 	cu = CU_add_suite(suite, NULL, NULL);
