@@ -62,6 +62,11 @@ int ib_cm_begin_progress(void)
 	return rdma_begin_progress ? rdma_begin_progress() : -1;
 }
 
+bool ib_cm_progresses(void)
+{
+	return rdma_progresses && rdma_progresses();
+}
+
 int ib_cm_acquire(struct ib_device *device)
 {
 	int fd = -1;

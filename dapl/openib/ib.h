@@ -206,6 +206,8 @@ int ib_cm_acquire(struct ib_device *device);
  * until ib_cm_release. -1: there is none.
  */
 int ib_cm_begin_progress(void);
+/* After ib_cm_read: whether that descriptor is still to be waited for. */
+bool ib_cm_progresses(void);
 /*
  * The event thread reads again: at once, or a moment later if a thread has acquired the channel twice within such a
  * moment, and may do so again.

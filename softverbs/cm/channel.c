@@ -141,7 +141,13 @@ int rdma_begin_progress(void)
 
 void rdma_progress(void)
 {
-	sv_link_reader_read();
+	if (progresses && !sv_link_reader_read())
+		rdma_end_progress();
+}
+
+bool rdma_progresses(void)
+{
+	return progresses;
 }
 
 void rdma_end_progress(void)

@@ -247,11 +247,13 @@ bool sv_cm_channel_is_held(const struct cm_channel *channel); /* by the calling 
 /*
  * For a thread that waits for CM events: it handles what other processes send, in place of the engine, which would only wake
  * it. Between begin and end it may block on the descriptor that begin returns, with others, and calls rdma_progress when that
- * is readable; events are then in their channels. -1: there is such a thread already, or no descriptor is left. Some channel
- * must be open.
+ * is readable; events are then in their channels. -1: there is such a thread already. Some channel
+ * must be open. If what came is for the engine, or the engine was first, rdma_progress ends the progress of its thread;
+ * rdma_progresses tells.
  */
 int rdma_begin_progress(void);
 void rdma_progress(void);
+bool rdma_progresses(void);
 void rdma_end_progress(void); /* no effect if the thread has not begun */
 /* Frees a destroyed channel if no thread waits in it and it is not among those kept after their destruction. */
 void sv_cm_channel_free_locked(struct cm_channel *channel);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Links that are ready are in an epoll of their own from the first reader on. The engine waits for that epoll while there is
+ * Links that are ready are in an epoll of their own from the first reader on; it is open before, since a wait opens no
+ * descriptor that stays. The engine waits for that epoll while there is
  * no reader. While there is one it does not, so that a message wakes one thread and not two.
  *
  * A reader may be delayed by a signal handler, and peers must not wait for that. So the engine looks every LOOK whether the
- * reader has begun or read since. If not, the engine waits for the links, too, and looks no more, until the reader reads again:
- * a reader that waits for long costs two looks.
+ * reader has begun or read since. If not, the engine waits for the links, too, and looks no more: a reader that waits for long
+ * costs two looks. The reader has the links to itself again once it was the first to read.
+ *
+ * A doorbell is a message, too, and the engine answers it. A thread that waits for connections beside others that move data
+ * would be woken by each. So it stops reading at the first, and also where the engine was first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +18,6 @@
 #include "softverbs/link/link_reader.h"
 #include "util/cancel.h"
 #include "util/clock.h"
-#include "util/log.h"
 
 #define BATCH 16
 #define LOOK  (10 * NSEC_PER_MSEC)
@@ -22,7 +25,8 @@
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {			/* guarded by the links lock */
-	int epoll;		/* of the sockets of ready links; -1 before the first reader */
+	int epoll;		/* of the sockets of ready links */
+	bool shared;		/* there was a reader: such links are in it */
 	struct engine_fd watch; /* a copy of it */
 	bool has_reader, engine_waits, has_read;
 	bool looks; /* the timer runs */
@@ -54,7 +58,7 @@ void sv_link_reader_add_locked(struct sv_link *link)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = link };
 
-	if (reader.epoll < 0 || epoll_ctl(reader.epoll, EPOLL_CTL_ADD, link->watch.fd, &event))
+	if (!reader.shared || epoll_ctl(reader.epoll, EPOLL_CTL_ADD, link->watch.fd, &event))
 		return;
 	link->in_reader = true;
 	sv_link_watch_locked(link);
@@ -78,11 +82,12 @@ static void link_end(struct sv_link *link)
 	sv_links_unlock();
 }
 
-/* True if a doorbell was among the messages. Leaves the end of a link to the engine. */
-static bool links_read(void)
+/*
+ * Returns how many links had something to read. Sets *rung if a doorbell was among it. Leaves the end of a link to the engine.
+ */
+static int links_read(bool *rung)
 {
 	struct epoll_event events[BATCH];
-	bool rung = false;
 	int count;
 
 	sv_links_reading_lock();
@@ -90,18 +95,21 @@ static bool links_read(void)
 	for (int i = 0; i < count; i++) {
 		struct sv_link *link = events[i].data.ptr;
 
-		if (sv_link_read(link, false, &rung))
+		if (sv_link_read(link, false, rung))
 			link_end(link);
 	}
 	sv_links_reading_unlock();
-	return rung;
+	return count;
 }
 
 static void reader_links_ready(struct engine_fd *watch, uint32_t events)
 {
+	bool rung = false;
+
 	(void)watch;
 	(void)events;
-	if (links_read())
+	links_read(&rung);
+	if (rung)
 		sv_runtime_client()->doorbell();
 }
 
@@ -137,29 +145,16 @@ static void reader_look(struct sv_timer *timer)
 	sv_links_unlock();
 }
 
-static int open_locked(void)
-{
-	int fd;
-
-	if (reader.epoll >= 0)
-		return 0;
-	reader.epoll = epoll_create1(EPOLL_CLOEXEC);
-	fd = reader.epoll < 0 ? -1 : fcntl(reader.epoll, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0 || sv_engine_fd_add(&reader.watch, fd, EPOLLIN, reader_links_ready)) {
-		sv_link_reader_close();
-		return -1;
-	}
-	reader.engine_waits = true;
-	sv_links_share_locked();
-	return 0;
-}
-
 int sv_link_reader_begin(void)
 {
 	int fd = -1;
 
 	sv_links_lock();
-	if (!reader.has_reader && !open_locked()) {
+	if (!reader.has_reader) {
+		if (!reader.shared) {
+			reader.shared = true;
+			sv_links_share_locked();
+		}
 		fd = reader.epoll;
 		reader.has_reader = true;
 		reader.has_read = true; /* it has just come */
@@ -169,20 +164,21 @@ int sv_link_reader_begin(void)
 	return fd;
 }
 
-void sv_link_reader_read(void)
+bool sv_link_reader_read(void)
 {
 	int cancel = cancel_off();
-	bool reads;
+	bool rung = false, goes_on = links_read(&rung) > 0 && !rung;
 
-	sv_links_lock();
-	reads = reader.has_reader;
-	if (reads)
-		engine_waits_locked(false);
-	reader.has_read = true;
-	sv_links_unlock();
-	if (reads && links_read())
+	if (rung)
 		sv_peer_ring(sv_peer_self());
+	if (goes_on) {
+		sv_links_lock();
+		reader.has_read = true;
+		engine_waits_locked(false);
+		sv_links_unlock();
+	}
 	cancel_restore(cancel);
+	return goes_on;
 }
 
 void sv_link_reader_end(void)
@@ -193,13 +189,23 @@ void sv_link_reader_end(void)
 	sv_links_unlock();
 }
 
-/* ---- close ---- */
+/* ---- open and close ---- */
+
+int sv_link_reader_open(void)
+{
+	int fd;
+
+	reader.engine_waits = true;
+	reader.epoll = epoll_create1(EPOLL_CLOEXEC);
+	fd = reader.epoll < 0 ? -1 : fcntl(reader.epoll, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? errno : sv_engine_fd_add(&reader.watch, fd, EPOLLIN, reader_links_ready);
+}
 
 void sv_link_reader_close(void)
 {
 	sv_engine_fd_remove(&reader.watch);
 	sv_engine_timer_cancel(&reader.look);
-	reader.looks = false;
+	reader.looks = reader.shared = false;
 	if (reader.epoll >= 0)
 		close(reader.epoll);
 	reader.epoll = -1;
@@ -210,7 +216,7 @@ void sv_link_reader_fork_child(void)
 	if (reader.epoll >= 0)
 		close(reader.epoll);
 	reader.epoll = -1;
-	reader.has_reader = false;
+	reader.has_reader = reader.shared = false;
 	reader.look = (struct sv_timer){ .armed = false };
 	reader.looks = false;
 }

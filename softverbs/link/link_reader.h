@@ -10,7 +10,7 @@
 
 /*
  * Held by the thread that reads links, while it handles what it has read. Acquired before the locks of the connection manager
- * and of the links. Only the engine opens and closes links, with this lock held.
+ * and of the links. Only the engine makes links ready and closes those, with this lock held.
  */
 void sv_links_reading_lock(void);
 void sv_links_reading_unlock(void);
@@ -21,6 +21,7 @@ void sv_link_reader_remove_locked(struct sv_link *link);
 /* Tells the engine for what it waits on the socket. The caller holds the links lock. */
 void sv_link_watch_locked(struct sv_link *link);
 
+int sv_link_reader_open(void);	 /* 0 or errno; sv_link_reader_close either way */
 void sv_link_reader_close(void); /* the engine is halted */
 void sv_link_reader_fork_child(void);
 

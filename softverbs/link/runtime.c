@@ -228,6 +228,8 @@ static int engine_open(int slot_fd)
 		return error;
 	}
 	error = sv_engine_fd_add(&runtime.listener, slot_fd, EPOLLIN, runtime_listener_ready);
+	if (!error)
+		error = sv_link_reader_open();
 	if (error)
 		return error;
 	bell = fcntl(runtime.self.doorbell, F_DUPFD_CLOEXEC, 0);

@@ -153,6 +153,11 @@ int ib_cm_acquire(struct ib_device *device)
 	return -1;
 }
 
+bool ib_cm_progresses(void)
+{
+	return false;
+}
+
 int ib_cm_begin_progress(void)
 {
 	return -1;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* A thread in dat_evd_wait reads what the other process sends: the engine of this one does something else. */
 #include "test/unit/announce.h"
+#include "softverbs/link/link_reader.h"
 #include "test/unit/busy_engine.h"
+#include "test/unit/linked.h"
 #include "test/unit/other_side.h"
 
-/* Connections to or from the child: the first links the two processes, which the engines do. */
+/* ---- connections to or from the child: the first links the two processes, which the engines do ---- */
+
 static void accept_one(void)
 {
 	MUST(dat_cr_accept(request_next(&env), a.ep, 0, NULL));
@@ -92,9 +95,121 @@ static void test_passive(void)
 	teardown();
 }
 
+/* ---- doorbells ---- */
+
+static atomic_uint read_by_waiter, read_by_engine;
+
+bool __real_sv_link_read(struct sv_link *link, bool all, bool *rung);
+bool __wrap_sv_link_read(struct sv_link *link, bool all, bool *rung);
+bool __wrap_sv_link_read(struct sv_link *link, bool all, bool *rung)
+{
+	bool ends = __real_sv_link_read(link, all, rung);
+
+	atomic_fetch_add(sv_engine_is_self() ? &read_by_engine : &read_by_waiter, 1);
+	return ends;
+}
+
+/* The calling thread arms no timer: the engine never looks whether the waiter reads. */
+static _Thread_local bool no_look;
+
+void __real_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
+				void (*function)(struct sv_timer *timer));
+void __wrap_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
+				void (*function)(struct sv_timer *timer));
+void __wrap_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
+				void (*function)(struct sv_timer *timer))
+{
+	if (!no_look)
+		__real_sv_engine_timer_arm(timer, deadline, function);
+}
+
+static void child_rings(int fd)
+{
+	struct place place = place_receive(fd);
+	struct sv_peer *parent;
+	uint64_t slot;
+
+	connect_one(&place);
+	process_hear(fd, &slot);
+	parent = link_to(slot);
+	for (unsigned i = 0; parent && i < 3; i++) {
+		process_sync(fd);
+		sv_peer_ring(parent);
+	}
+	process_sync(fd);
+	disconnect_one();
+	pause();
+}
+
+static atomic_int waiter_tid;
+
+static void *wait_for_end(void *unused)
+{
+	(void)unused;
+	no_look = true;
+	atomic_store(&waiter_tid, gettid());
+	expect(a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, a.ep);
+	return NULL;
+}
+
+static bool waiter_sleeps(void *unused)
+{
+	int tid = atomic_load(&waiter_tid);
+
+	(void)unused;
+	return tid && unit_is_asleep(tid);
+}
+
+static bool is_more(void *before)
+{
+	return atomic_load(&read_by_engine) > *(unsigned *)before;
+}
+
+static bool is_read(void *unused)
+{
+	(void)unused;
+	return atomic_load(&read_by_waiter);
+}
+
+static void engine_reads_ring(void)
+{
+	unsigned before = atomic_load(&read_by_engine);
+
+	process_say(peer.fd, 0);
+	CU_ASSERT_TRUE(unit_wait_for(is_more, &before, UNIT_PATIENCE));
+}
+
+/* The waiter reads the first, and leaves the links to the engine for the rest of its wait. */
+static void test_doorbells(void)
+{
+	pthread_t thread;
+
+	announce();
+	peer_start(child_rings);
+	setup();
+	place_send(peer.fd);
+	accept_one();
+	atomic_store(&waiter_tid, 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_for_end, NULL), 0);
+	CU_ASSERT_TRUE(unit_wait_for(waiter_sleeps, NULL, UNIT_PATIENCE));
+	atomic_store(&read_by_waiter, 0);
+	process_say(peer.fd, sv_runtime_peer_id());
+	process_say(peer.fd, 0);
+	CU_ASSERT_TRUE(unit_wait_for(is_read, NULL, UNIT_PATIENCE));
+	CU_ASSERT_TRUE(unit_wait_for(waiter_sleeps, NULL, UNIT_PATIENCE));
+	engine_reads_ring();
+	engine_reads_ring();
+	CU_ASSERT_EQUAL(atomic_load(&read_by_waiter), 1);
+	process_say(peer.fd, 0);
+	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+	process_kill(&peer);
+	teardown();
+}
+
 static const struct unit_test tests[] = {
 	{ "the active side's waiter reads the reply and the end", test_active },
 	{ "the passive side's waiter reads the request and what follows", test_passive },
+	{ "a waiter that reads a doorbell leaves the links to the engine", test_doorbells },
 };
 
 UNIT_MAIN("cm_reader_links", tests)

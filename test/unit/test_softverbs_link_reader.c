@@ -232,7 +232,7 @@ static void test_reads(void)
 	engine_catches_up();
 	CU_ASSERT_EQUAL(atomic_load(&cm_by_engine), 0);
 	CU_ASSERT_TRUE(is_readable(fd));
-	sv_link_reader_read();
+	CU_ASSERT_TRUE(sv_link_reader_read());
 	CU_ASSERT_EQUAL(atomic_load(&cm_by_reader), 1);
 	CU_ASSERT_FALSE(is_readable(fd));
 	CU_ASSERT_EQUAL(sv_link_reader_begin(), -1); /* there is one */
@@ -258,20 +258,43 @@ static void test_reads_later_link(void)
 	rig_close(true);
 }
 
-/* It does not call sv_link_reader_read, as in a signal handler; once it does, it has the links again. */
+/* It does not call sv_link_reader_read, as in a signal handler. Afterwards it ends, and may begin anew. */
 static void test_is_away(void)
 {
 	rig_open();
 	CU_ASSERT_TRUE(sv_link_reader_begin() >= 0);
 	ask(SEND_CM);
 	CU_ASSERT_TRUE(unit_wait_for(is_one, &cm_by_engine, UNIT_PATIENCE));
-	no_look = true;
-	sv_link_reader_read();
+	CU_ASSERT_FALSE(sv_link_reader_read());
+	end();
+	begin();
 	ask(SEND_CM);
 	engine_catches_up();
-	sv_link_reader_read();
+	CU_ASSERT_TRUE(sv_link_reader_read());
 	CU_ASSERT_EQUAL(atomic_load(&cm_by_engine), 1);
 	CU_ASSERT_EQUAL(atomic_load(&cm_by_reader), 1);
+	end();
+	rig_close(true);
+}
+
+/* The engine waits for the links, too, and is busy with something else when a message comes. */
+static void test_has_them_again(void)
+{
+	rig_open();
+	CU_ASSERT_TRUE(sv_link_reader_begin() >= 0);
+	ask(SEND_CM);
+	CU_ASSERT_TRUE(unit_wait_for(is_one, &cm_by_engine, UNIT_PATIENCE));
+	busy_begin(0, false);
+	ask(SEND_CM);
+	no_look = true;
+	CU_ASSERT_TRUE(sv_link_reader_read());
+	busy_let_go();
+	engine_catches_up();
+	ask(SEND_CM);
+	engine_catches_up();
+	CU_ASSERT_EQUAL(atomic_load(&cm_by_engine), 1);
+	CU_ASSERT_TRUE(sv_link_reader_read());
+	CU_ASSERT_EQUAL(atomic_load(&cm_by_reader), 2);
 	end();
 	rig_close(true);
 }
@@ -283,7 +306,7 @@ static void test_leaves_rings(void)
 	ask(SEND_RING);
 	engine_catches_up();
 	CU_ASSERT_EQUAL(atomic_load(&rings), 0);
-	sv_link_reader_read();
+	CU_ASSERT_FALSE(sv_link_reader_read()); /* it is to end */
 	CU_ASSERT_TRUE(unit_wait_for(is_one, &rings, UNIT_PATIENCE));
 	CU_ASSERT_TRUE(atomic_load(&ring_in_engine));
 	end();
@@ -402,14 +425,16 @@ static void test_peer_ends(void)
 
 static void test_leaves_nothing(void)
 {
-	unsigned fds;
+	unsigned fds, held;
 
 	rig_open();
 	rig_close(true);
 	fds = unit_entries("/proc/self/fd");
 	rig_open();
+	held = unit_entries("/proc/self/fd");
 	begin();
 	end();
+	CU_ASSERT_EQUAL(unit_entries("/proc/self/fd"), held);
 	rig_close(true);
 	CU_ASSERT_EQUAL(unit_entries("/proc/self/fd"), fds);
 }
@@ -450,6 +475,7 @@ static const struct unit_test tests[] = {
 	{ "a reader handles the messages, and the engine does not", test_reads },
 	{ "a reader reads links that were made later, too", test_reads_later_link },
 	{ "the engine reads while a reader does not", test_is_away },
+	{ "a reader that reads again has the links to itself", test_has_them_again },
 	{ "a doorbell that a reader reads is answered by the engine", test_leaves_rings },
 	{ "a message of the data path is handled by the engine", test_leaves_data },
 	{ "messages of the data path keep their order", test_keeps_order },

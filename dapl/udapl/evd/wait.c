@@ -185,10 +185,12 @@ static void read_events(struct waiter *self)
 	lock_acquire(&evd->lock);
 	evd->notes |= EVD_AWAKE; /* an event posted to this EVD need not wake this thread */
 	lock_release(&evd->lock);
-	if (ib_cm_read(evd->obj.ia->device))
-		return;
-	self->may_read = false;
-	read_end(self);
+	if (!ib_cm_read(evd->obj.ia->device)) {
+		self->may_read = false;
+		read_end(self);
+	} else if (!ib_cm_progresses()) {
+		self->wait.fds[2].fd = -1;
+	}
 }
 
 /* ---- between two polls ---- */
