@@ -4,6 +4,7 @@
 #include "softverbs/link/link_reader.h"
 #include "test/unit/busy_engine.h"
 #include "test/unit/linked.h"
+#include "test/unit/no_look.h"
 #include "test/unit/other_side.h"
 
 /* ---- connections to or from the child: the first links the two processes, which the engines do ---- */
@@ -107,20 +108,6 @@ bool __wrap_sv_link_read(struct sv_link *link, bool all, bool *rung)
 
 	atomic_fetch_add(sv_engine_is_self() ? &read_by_engine : &read_by_waiter, 1);
 	return ends;
-}
-
-/* The calling thread arms no timer: the engine never looks whether the waiter reads. */
-static _Thread_local bool no_look;
-
-void __real_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
-				void (*function)(struct sv_timer *timer));
-void __wrap_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
-				void (*function)(struct sv_timer *timer));
-void __wrap_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
-				void (*function)(struct sv_timer *timer))
-{
-	if (!no_look)
-		__real_sv_engine_timer_arm(timer, deadline, function);
 }
 
 static void child_rings(int fd)

@@ -4,6 +4,7 @@
 #include "softverbs/link/link_reader.h"
 #include "test/unit/busy_engine.h"
 #include "test/unit/linked.h"
+#include "test/unit/no_look.h"
 
 /* ---- what arrives here ---- */
 
@@ -127,20 +128,6 @@ static void ask(enum order order)
 }
 
 /* ---- the reader ---- */
-
-/* The calling thread arms no timer: the engine never looks whether the reader reads. */
-static _Thread_local bool no_look;
-
-void __real_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
-				void (*function)(struct sv_timer *timer));
-void __wrap_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
-				void (*function)(struct sv_timer *timer));
-void __wrap_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
-				void (*function)(struct sv_timer *timer))
-{
-	if (!no_look)
-		__real_sv_engine_timer_arm(timer, deadline, function);
-}
 
 static void sender_start(void)
 {
