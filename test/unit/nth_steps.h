@@ -367,8 +367,8 @@ static inline void nth_scene_open(struct nth_scene *s)
 	s->cr = evd_open(&s->env, 8, DAT_EVD_CR_FLAG);
 	MUST(dat_cno_create(s->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &s->cno));
 	MUST(dat_srq_create(s->ia, s->pz, &attr, &s->srq));
-	/* neither the choice of another test process nor a dynamic port */
-	s->qual = 20000 + (unsigned)getpid() % 12000;
+	/* neither the choice of env_listen in another process nor a dynamic port */
+	s->qual = 30000 + (unsigned)getpid() % 2768;
 	nth_sleep(s->env.cr);
 	nth_sleep(s->env.async);
 	nth_sleep(s->a.conn);
