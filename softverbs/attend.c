@@ -234,6 +234,13 @@ static void data_message(struct sv_peer *peer, const void *payload, size_t size,
 	share_message(peer, &text, fd);
 }
 
+static void data_fork_child(void)
+{
+	sv_pool_fork_child();
+	sv_gid_fork_child();
+	sv_srq_shape_fork_child();
+}
+
 const struct sv_link_client sv_data_client = {
 	.area_open = sv_area_open,
 	.area_close = sv_area_close,
@@ -248,6 +255,6 @@ const struct sv_link_client sv_data_client = {
 	.message = data_message,
 	.fork_prepare = sv_pool_fork_prepare,
 	.fork_parent = sv_pool_fork_parent,
-	.fork_child = sv_pool_fork_child,
+	.fork_child = data_fork_child,
 	.transport = &sv_fabric_transport,
 };

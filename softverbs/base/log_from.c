@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Counts the log lines that each source has caused. */
 #include <pthread.h>
+#include <string.h>
 #include "util/cancel.h"
 #include "softverbs/base/log_from.h"
 #include "util/log_limit.h"
@@ -34,6 +35,12 @@ static void omitted_write(uint64_t source, unsigned count)
 {
 	log_write("softverbs: %s %u: %u more such lines were left out",
 		  source >> 32 ? "user" : "process", (unsigned)source, count);
+}
+
+void sv_log_from_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	memset(table, 0, sizeof(table));
 }
 
 bool sv_log_admits(uint64_t source)

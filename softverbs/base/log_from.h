@@ -23,6 +23,7 @@ static inline uint64_t sv_source_user(uid_t uid)
 
 /* Counts a line of `source`. Returns true if the line may be written. */
 SV_SHARED bool sv_log_admits(uint64_t source);
+void sv_log_from_fork_child(void); /* the child counts anew */
 
 #define sv_log_from(source, bit, ...)                     \
 	do {                                              \

@@ -90,6 +90,7 @@ static void runtime_fork_child(void)
 {
 	if (sv_runtime_client())
 		sv_runtime_client()->fork_child();
+	sv_log_from_fork_child();
 	sv_name_fork_child();
 	sv_engine_fork_child();
 	sv_transport()->fork_child();

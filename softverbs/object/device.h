@@ -41,6 +41,7 @@ bool sv_gid_at(unsigned index, union ibv_gid *gid, uint32_t *interface);
  * The index of an address in the table, -1 if it is not there. Each address of 127/8 has index 0.
  */
 SV_SHARED int sv_gid_index(const union ibv_gid *gid);
+void sv_gid_fork_child(void);
 
 /* The entries of struct verbs_context that report the device's attributes. */
 int sv_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,

@@ -98,6 +98,13 @@ static void refresh_locked(void)
 	table_read_locked();
 }
 
+/* A thread of the parent may have been reading the table. */
+void sv_gid_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	filled = 0;
+}
+
 bool sv_gid_at(unsigned index, union ibv_gid *gid, uint32_t *interface)
 {
 	bool found;

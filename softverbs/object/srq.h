@@ -37,6 +37,7 @@ static inline struct sv_srq *srq_of(struct ibv_srq *ibv)
  */
 void sv_srq_shape_lock(const struct sv_srq *srq);
 void sv_srq_shape_unlock(const struct sv_srq *srq);
+void sv_srq_shape_fork_child(void);
 int sv_srq_grow(struct sv_srq *srq, uint32_t entries);
 
 void sv_srq_attach(struct sv_srq *srq, struct sv_qp *qp);

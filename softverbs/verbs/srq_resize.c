@@ -39,6 +39,11 @@ void sv_srq_shape_unlock(const struct sv_srq *srq)
 		pthread_mutex_unlock(&shape);
 }
 
+void sv_srq_shape_fork_child(void)
+{
+	pthread_mutex_init(&shape, NULL);
+}
+
 /* ---- memory ---- */
 
 static int qps_list(struct resize *r)

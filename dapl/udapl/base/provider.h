@@ -164,6 +164,10 @@ void obj_fork_end(void);
 void evd_cno_fork_child(void);
 void evd_resize_fork_child(void);
 void srq_limit_fork_child(void);
+void rmr_fork_child(void);
+void rmr_flights_fork_child(void);
+void ext_counters_fork_child(void);
+void ext_kernel_fork_child(void);
 
 /* the exports of the library */
 void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);

@@ -132,6 +132,11 @@ struct view {
  */
 static pthread_mutex_t base_lock = PTHREAD_MUTEX_INITIALIZER;
 
+void ext_counters_fork_child(void)
+{
+	base_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 static uint64_t ia_value(struct obj *obj, int counter)
 {
 	struct dapl_ia *ia = (struct dapl_ia *)obj;

@@ -19,6 +19,11 @@ struct kernel_sample {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* samples of all IAs */
 
+void ext_kernel_fork_child(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 /* Messages in the order of the kernel: req, mra, rej, rep, rtu, dreq, drep, lap, apr. */
 static const int cm_counters[IB_CM_KINDS][IB_KERNEL_CM_MESSAGES] = {
 	[IB_CM_SENT] = { NONE, DCNT_IA_CM_MRA_TX, NONE, NONE, DCNT_IA_CM_RTU_TX, NONE,

@@ -42,6 +42,10 @@ static void fork_child(void)
 	evd_cno_fork_child();
 	evd_resize_fork_child();
 	srq_limit_fork_child();
+	rmr_fork_child();
+	rmr_flights_fork_child();
+	ext_counters_fork_child();
+	ext_kernel_fork_child();
 	ib_fork_child();
 }
 

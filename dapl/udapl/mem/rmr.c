@@ -10,6 +10,11 @@
 
 struct lock rmr_lock = LOCK_INITIALIZER(RANK_RMR_BOUND);
 
+void rmr_fork_child(void)
+{
+	rmr_lock = (struct lock)LOCK_INITIALIZER(RANK_RMR_BOUND);
+}
+
 void rmr_bind_locked(struct dapl_rmr *rmr, struct dapl_lmr *lmr, struct rmr_scope *scope,
 		     uint64_t id)
 {

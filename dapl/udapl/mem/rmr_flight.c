@@ -2,9 +2,15 @@
 /* Binds in flight: each holds its window and its LMR until its slot of the send queue retires. */
 #include <stdlib.h>
 #include "dapl/udapl/mem/mem.h"
+#include "dapl/udapl/base/provider.h"
 
 /* Held while flights end. It is acquired before an EP's post lock, and after an IA's lock. */
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
+
+void rmr_flights_fork_child(void)
+{
+	ending = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
 
 DAT_RETURN rmr_window_create(struct dapl_pz *pz, bool type2, struct rmr_window **window)
 {
