@@ -10,6 +10,7 @@
 #include "util/platform.h"
 
 #define PIECES (2 * SV_MAX_SGE + 2)
+#define LINE   64u
 
 /* Stores the part [skip, skip + length) of a list in `to`. Returns its count. */
 static unsigned iov_part(const struct iovec *from, unsigned count, uint64_t skip, size_t length,
@@ -145,6 +146,52 @@ enum copy_result sv_copy_out(struct sv_peer *peer, const struct iovec *here, uns
 	return copy_out(peer, from, count, there, there_count, length);
 }
 
+/* ---- the bytes that a program polls ---- */
+
+/*
+ * Kernels of x86 copy less than eight bytes one by one, unless the processor has fast short string moves. So a polled unit of
+ * four or two bytes is copied with those before it, eight in all, which are one store if they lie in one line.
+ */
+static size_t last_bytes(const struct iovec *there)
+{
+	uintptr_t end = (uintptr_t)there->iov_base + there->iov_len;
+	size_t unit = memory_polled(there);
+
+	return unit > 1 && there->iov_len >= 8 && (end - 8) / LINE == (end - 1) / LINE ? 8 : unit;
+}
+
+/* The part [skip, skip + length) of a list, divided before its last bytes. */
+struct divided {
+	struct iovec part[PIECES];
+	unsigned body, count; /* parts before the last bytes, all parts */
+	size_t last;
+};
+
+static void divide(struct divided *from, const struct iovec *here, unsigned here_count,
+		   uint64_t skip, size_t length, size_t last)
+{
+	size_t body = length - last;
+
+	from->last = last;
+	from->body = iov_part(here, here_count, skip, body, from->part);
+	from->count =
+		from->body + iov_part(here, here_count, skip + body, last, from->part + from->body);
+}
+
+/* By itself: the process stores it into its own memory; the kernel stores four bytes at once through a descriptor. */
+static enum copy_result unit_out(struct sv_peer *peer, const struct divided *from,
+				 const struct iovec *there)
+{
+	uint8_t bytes[8];
+	struct iovec unit = { bytes, from->last };
+
+	if (!sv_memory_move(&unit, 1, from->part + from->body, from->count - from->body))
+		return COPY_HERE;
+	if (peer->copy == SV_COPY_SELF)
+		return sv_memory_store(there, bytes) ? COPY_DONE : COPY_THERE;
+	return copy_out(peer, &unit, 1, there, 1, from->last);
+}
+
 /*
  * The kernel copies each part by itself, in order, whichever list divides the range. Where stores stay in order, the local
  * list does, which costs less. Elsewhere the kernel's work for another part of the peer's memory comes between the stores.
@@ -152,31 +199,38 @@ enum copy_result sv_copy_out(struct sv_peer *peer, const struct iovec *here, uns
 enum copy_result sv_copy_out_polled(struct sv_peer *peer, const struct iovec *here,
 				    unsigned here_count, uint64_t skip, struct iovec there)
 {
-	size_t length = there.iov_len, body = length - memory_polled(&there);
-	struct iovec from[PIECES], parts[2] = {
-		{ .iov_base = there.iov_base, .iov_len = body },
-		{ .iov_base = (uint8_t *)there.iov_base + body, .iov_len = length - body },
-	};
-	unsigned count = iov_part(here, here_count, skip, body, from);
+	size_t length = there.iov_len, unit = memory_polled(&there), body = length - unit;
+	struct iovec parts[2] = { { .iov_base = there.iov_base, .iov_len = body },
+				  { .iov_base = (uint8_t *)there.iov_base + body,
+				    .iov_len = unit } };
+	enum copy_result result = COPY_DONE;
+	struct divided from;
 
-	count += iov_part(here, here_count, skip + body, length - body, from + count);
-	return body && !PLATFORM_STORES_IN_ORDER ? copy_out(peer, from, count, parts, 2, length)
-						 : copy_out(peer, from, count, &there, 1, length);
+	divide(&from, here, here_count, skip, length, last_bytes(&there));
+	if ((from.last == 8 || from.last == 1) && from.count == from.body + 1)
+		return from.last == unit && body && !PLATFORM_STORES_IN_ORDER
+			       ? copy_out(peer, from.part, from.count, parts, 2, length)
+			       : copy_out(peer, from.part, from.count, &there, 1, length);
+	divide(&from, here, here_count, skip, length, unit);
+	if (body)
+		result = copy_out(peer, from.part, from.body, parts, 1, body);
+	return result == COPY_DONE ? unit_out(peer, &from, &parts[1]) : result;
 }
 
 /* As above, but where stores do not stay in order the polled bytes have a call of their own. */
 bool sv_copy_file(int file, uint64_t at, const struct iovec *here, unsigned here_count,
 		  uint64_t skip, size_t length, bool write)
 {
-	struct iovec there = { (void *)(uintptr_t)at, length }, part[PIECES];
-	size_t last = write ? memory_polled(&there) : 0, body = length - last;
-	unsigned count = iov_part(here, here_count, skip, body, part), before = count;
+	struct iovec there = { (void *)(uintptr_t)at, length };
+	size_t last = write ? last_bytes(&there) : 0, body = length - last;
+	struct divided from;
 
-	count += iov_part(here, here_count, skip + body, last, part + count);
+	divide(&from, here, here_count, skip, length, last);
 	if (PLATFORM_STORES_IN_ORDER || !body || !last)
-		return sv_os_move(file, part, count, at, write) == (ssize_t)length;
-	return sv_os_move(file, part, before, at, write) == (ssize_t)body &&
-	       sv_os_move(file, part + before, count - before, at + body, write) == (ssize_t)last;
+		return sv_os_move(file, from.part, from.count, at, write) == (ssize_t)length;
+	return sv_os_move(file, from.part, from.body, at, write) == (ssize_t)body &&
+	       sv_os_move(file, from.part + from.body, from.count - from.body, at + body, write) ==
+		       (ssize_t)last;
 }
 
 enum copy_result sv_copy_in(struct sv_peer *peer, const struct iovec *here, unsigned here_count,

@@ -63,16 +63,24 @@ bool sv_memory_copy(const struct iovec *at, uint8_t *data, bool write)
 	return moved == (ssize_t)at->iov_len;
 }
 
+/* The thread sanitizer does not see it, as it does not see what the kernel copies. */
+__attribute__((no_sanitize("thread"))) static void store_unseen(void *to, uint64_t value,
+								size_t size)
+{
+	memory_store_unit(to, value, size);
+}
+
 bool sv_memory_store(const struct iovec *at, uint8_t *data)
 {
+	uintptr_t begin = (uintptr_t)at->iov_base;
 	uint64_t value = 0;
 
-	if (!memory_is_populated(at, true)) {
+	if (sv_os_populate(begin, begin + at->iov_len, true)) {
 		fence_release();
 		return sv_memory_copy(at, data, true);
 	}
 	memcpy(&value, data, at->iov_len);
-	memory_store_unit(at->iov_base, value, at->iov_len);
+	store_unseen(at->iov_base, value, at->iov_len);
 	return true;
 }
 

@@ -33,7 +33,8 @@ static inline size_t memory_polled(const struct iovec *at)
 }
 
 /* Stores such a unit, the first `size` bytes of `value`, after all that this thread stored before. */
-static inline void memory_store_unit(void *to, uint64_t value, size_t size)
+__attribute__((always_inline)) static inline void memory_store_unit(void *to, uint64_t value,
+								    size_t size)
 {
 	uint32_t four;
 	uint16_t two;

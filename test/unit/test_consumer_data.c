@@ -144,8 +144,9 @@ static void test_last_word_last(void)
 }
 
 struct flipper {
+	const uint32_t *word;
 	atomic_bool stop;
-	unsigned looks, torn;
+	unsigned torn;
 };
 
 static void *watch_word(void *arg)
@@ -153,31 +154,40 @@ static void *watch_word(void *arg)
 	struct flipper *f = arg;
 
 	while (!atomic_load(&f->stop)) {
-		uint32_t value = __atomic_load_n(word_at(FAR), __ATOMIC_ACQUIRE);
+		uint32_t value = __atomic_load_n(f->word, __ATOMIC_ACQUIRE);
 
 		f->torn += value != 0 && value != UINT32_MAX;
-		f->looks++;
 	}
 	return NULL;
 }
 
-static void test_word_at_once(void)
+/* Writes that end with the word. */
+static void flip_word(size_t word, DAT_SEG_LENGTH length)
 {
-	struct flipper f = { .torn = 0 };
+	struct flipper f = { .word = word_at(FAR + word) };
 	pthread_t thread;
 	unsigned i;
 
-	connected();
-	memset(env.memory, 0, 4);
-	memset(env.memory + 4, 0xff, 4);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, watch_word, &f), 0);
-	for (i = 0; i < 2000; i++) {
-		MUST(post_write(i, i % 2 * 4, 0, 4, 0));
+	for (i = 0; i < 1000; i++) {
+		MUST(post_write(i, i % 2 * 64, word + 4 - length, length, 0));
 		expect_dto(a.request, a.ep, i, DAT_DTO_SUCCESS);
 	}
 	atomic_store(&f.stop, true);
 	pthread_join(thread, NULL);
 	CU_ASSERT_EQUAL(f.torn, 0);
+}
+
+static void test_word_at_once(void)
+{
+	size_t word;
+
+	connected();
+	memset(env.memory, 0, 64);
+	memset(env.memory + 64, 0xff, 64);
+	flip_word(64, 4);
+	for (word = 64; word < 128; word += 4) /* at each place of a line */
+		flip_word(word, 12);
 	teardown();
 }
 
