@@ -99,31 +99,9 @@ static void due_set(struct cm_channel *channel, uint64_t deadline)
 		log_at(LOG_ERROR, "CM: timerfd_settime: %m");
 }
 
-/* Searches from both ends: connections that end wait long, those that begin or repeat a message do not. */
-static void timer_link(struct cm_channel *channel, struct cm_timer *timer)
-{
-	struct cm_timer *front = TAILQ_FIRST(&channel->timers),
-			*back = TAILQ_LAST(&channel->timers, cm_timers);
-
-	for (; front && front->deadline <= timer->deadline; front = TAILQ_NEXT(front, entry)) {
-		if (back->deadline <= timer->deadline) {
-			TAILQ_INSERT_AFTER(&channel->timers, back, timer, entry);
-			return;
-		}
-		back = TAILQ_PREV(back, cm_timers, entry);
-	}
-	if (front)
-		TAILQ_INSERT_BEFORE(front, timer, entry);
-	else
-		TAILQ_INSERT_TAIL(&channel->timers, timer, entry);
-}
-
 void cm_timer_arm(struct cm_channel *channel, struct cm_timer *timer, uint64_t deadline)
 {
-	cm_timer_disarm(channel, timer);
-	timer->deadline = deadline;
-	timer->armed = true;
-	timer_link(channel, timer);
+	deadline_set(&channel->timers, &timer->due, deadline);
 	if (deadline < channel->due)
 		due_set(channel, deadline);
 }
@@ -131,26 +109,25 @@ void cm_timer_arm(struct cm_channel *channel, struct cm_timer *timer, uint64_t d
 /* Leaves the timerfd set: it may become readable once without a timer due. */
 void cm_timer_disarm(struct cm_channel *channel, struct cm_timer *timer)
 {
-	if (timer->armed)
-		TAILQ_REMOVE(&channel->timers, timer, entry);
-	timer->armed = false;
+	deadline_clear(&channel->timers, &timer->due);
 }
 
 static void channel_timers_run(struct cm_channel *channel, struct cm_source *source,
 			       uint32_t events)
 {
-	struct cm_timer *timer;
+	struct deadline *first;
 	uint64_t expirations;
 
 	(void)events;
 	while (read(source->fd, &expirations, sizeof(expirations)) > 0)
 		;
-	while ((timer = TAILQ_FIRST(&channel->timers)) && timer->deadline <= clock_now()) {
+	while ((first = channel->timers.first) && first->at <= clock_now()) {
+		struct cm_timer *timer = (struct cm_timer *)first;
+
 		cm_timer_disarm(channel, timer);
 		timer->call(channel, timer);
 	}
-	timer = TAILQ_FIRST(&channel->timers);
-	due_set(channel, timer ? timer->deadline : CLOCK_NEVER);
+	due_set(channel, first ? first->at : CLOCK_NEVER);
 }
 
 /* ---- channels ---- */
@@ -196,7 +173,6 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	channel->channel.fd = -1;
 	channel->due = CLOCK_NEVER;
 	TAILQ_INIT(&channel->events);
-	TAILQ_INIT(&channel->timers);
 	LIST_INIT(&channel->listeners);
 	pthread_mutex_init(&channel->lock, NULL);
 	pthread_cond_init(&channel->acked, NULL);

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 #include "dapl/cm/cm.h"
 #include "util/clock.h"
+#include "util/deadlines.h"
 #include "util/settings.h"
 #include "util/wakefd.h"
 
@@ -25,10 +26,8 @@ struct cm_source {
 };
 
 struct cm_timer {
-	uint64_t deadline;
+	struct deadline due; /* first */
 	void (*call)(struct cm_channel *channel, struct cm_timer *timer);
-	TAILQ_ENTRY(cm_timer) entry;
-	bool armed;
 };
 
 /* An identifier embeds one event for each of these, so that no event is lost for want of memory. Each event
@@ -106,7 +105,7 @@ struct cm_channel {
 	struct epoll_event reports[CM_REPORTS];
 	unsigned reports_next, reports_count;
 	TAILQ_HEAD(cm_events, cm_event) events;
-	TAILQ_HEAD(cm_timers, cm_timer) timers; /* in order of deadline */
+	struct deadlines timers; /* each a cm_timer */
 	LIST_HEAD(, cm_id) listeners;
 	struct cm_port port;
 	struct sockaddr_storage address;

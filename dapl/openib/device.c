@@ -136,7 +136,6 @@ static DAT_RETURN device_create(const struct ib_place *place, const struct ib_up
 	pthread_cond_init(&new->left, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	LIST_INIT(&new->draining);
-	TAILQ_INIT(&new->timers);
 	status = find_verbs(new);
 	if (status == DAT_SUCCESS)
 		status = events_start(new);

@@ -11,30 +11,9 @@
 
 /* --- timers --------------------------------------------------------------------------------- */
 
-static void timer_unlink_locked(struct ib_device *device, struct ib_timer *timer)
+static struct ib_timer *first_locked(const struct ib_device *device)
 {
-	TAILQ_REMOVE(&device->timers, timer, entry);
-	timer->armed = false;
-}
-
-/* Searches from both ends: nearly all deadlines are either now or later than all others. */
-static void timer_link_locked(struct ib_device *device, struct ib_timer *timer)
-{
-	struct ib_timer *front = TAILQ_FIRST(&device->timers),
-			*back = TAILQ_LAST(&device->timers, ib_timers);
-
-	timer->armed = true;
-	for (; front && front->deadline <= timer->deadline; front = TAILQ_NEXT(front, entry)) {
-		if (back->deadline <= timer->deadline) {
-			TAILQ_INSERT_AFTER(&device->timers, back, timer, entry);
-			return;
-		}
-		back = TAILQ_PREV(back, ib_timers, entry);
-	}
-	if (front)
-		TAILQ_INSERT_BEFORE(front, timer, entry);
-	else
-		TAILQ_INSERT_TAIL(&device->timers, timer, entry);
+	return (struct ib_timer *)device->timers.first;
 }
 
 bool events_timer_arm_locked(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
@@ -42,11 +21,8 @@ bool events_timer_arm_locked(struct ib_device *device, struct ib_timer *timer, u
 {
 	bool sooner = deadline < device->wakes_at;
 
-	if (timer->armed)
-		timer_unlink_locked(device, timer);
-	timer->deadline = deadline;
 	timer->call = call;
-	timer_link_locked(device, timer);
+	deadline_set(&device->timers, &timer->due, deadline);
 	if (sooner)
 		device->wakes_at = deadline;
 	return sooner;
@@ -67,8 +43,7 @@ void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t dea
 void ib_timer_disarm(struct ib_device *device, struct ib_timer *timer)
 {
 	pthread_mutex_lock(&device->lock);
-	if (timer->armed)
-		timer_unlink_locked(device, timer);
+	deadline_clear(&device->timers, &timer->due);
 	pthread_mutex_unlock(&device->lock);
 }
 
@@ -77,8 +52,7 @@ void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer)
 {
 	pthread_mutex_lock(&device->lock);
 	for (;;) {
-		if (timer->armed)
-			timer_unlink_locked(device, timer);
+		deadline_clear(&device->timers, &timer->due);
 		if (device->current != timer || ib_in_upcall(device))
 			break;
 		pthread_cond_wait(&device->upcall_done, &device->lock);
@@ -109,8 +83,8 @@ static int events_timers_run(struct ib_device *device)
 	uint64_t next;
 
 	pthread_mutex_lock(&device->lock);
-	while ((timer = TAILQ_FIRST(&device->timers)) && timer->deadline <= clock_now()) {
-		timer_unlink_locked(device, timer);
+	while ((timer = first_locked(device)) && timer->due.at <= clock_now()) {
+		deadline_clear(&device->timers, &timer->due);
 		device->current = timer;
 		call = timer->call;
 		pthread_mutex_unlock(&device->lock);
@@ -119,7 +93,7 @@ static int events_timers_run(struct ib_device *device)
 		device->current = NULL;
 		pthread_cond_broadcast(&device->upcall_done);
 	}
-	next = timer ? timer->deadline : CLOCK_NEVER;
+	next = timer ? timer->due.at : CLOCK_NEVER;
 	if (device->wakes_at > next || device->wakes_at <= clock_now())
 		device->wakes_at = next;
 	next = device->wakes_at;

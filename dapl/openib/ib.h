@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <sys/queue.h>
 #include <dat2/udat.h>
+#include "util/deadlines.h"
 
 /* A return value of class ERROR. Results that are no failure (an empty queue, a timeout) have no class. */
 #ifndef DAT_ERROR
@@ -170,10 +171,8 @@ const struct ib_attr *ib_device_attr(const struct ib_device *device);
 const struct sockaddr *ib_device_address(const struct ib_device *device);
 /* Runs `call` once in the event thread at `deadline` (CLOCK_MONOTONIC ns, see util/clock.h). */
 struct ib_timer {
-	uint64_t deadline; /* all members are guarded by the device's lock */
+	struct deadline due; /* first; all members are guarded by the device's lock */
 	void (*call)(struct ib_timer *timer);
-	TAILQ_ENTRY(ib_timer) entry;
-	bool armed;
 };
 void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
 		  void (*call)(struct ib_timer *timer));

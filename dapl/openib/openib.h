@@ -59,9 +59,9 @@ struct ib_device {
 
 	pthread_mutex_t lock; /* guards all below, and `dead` of connections and listeners */
 	pthread_cond_t upcall_done;
-	const void *current;			/* the object whose upcall runs; NULL: none */
-	TAILQ_HEAD(ib_timers, ib_timer) timers; /* by deadline */
-	uint64_t wakes_at; /* the event thread's next timeout, or CLOCK_NEVER */
+	const void *current;	 /* the object whose upcall runs; NULL: none */
+	struct deadlines timers; /* each an ib_timer */
+	uint64_t wakes_at;	 /* the event thread's next timeout, or CLOCK_NEVER */
 	/* of the CM channel, see event_reader.c */
 	bool read_elsewhere;	  /* a reader has it */
 	bool reader_away;	  /* that reader left events unread */

@@ -198,7 +198,7 @@ static void connect_late(struct sv_timer *timer)
 	int error = 0;
 
 	sv_cm_lock();
-	if (id->state == CM_CONNECTING && !timer->armed) {
+	if (id->state == CM_CONNECTING && !deadline_is_set(&timer->due)) {
 		if (clock_now() >= id->deadline) {
 			if (id->peer)
 				sv_cm_message_reject_locked(id->peer, id->number, id->remote,

@@ -248,7 +248,7 @@ void sv_fabric_fork_parent(void)
 void sv_fabric_fork_child(void)
 {
 	atomic_store_explicit(&fabric.on, false, memory_order_release);
-	fabric.pause = (struct sv_timer){ .armed = false };
+	fabric.pause = (struct sv_timer){ .fire = NULL };
 	sv_fabric_links_fork_child();
 	sv_fabric_endpoint_fork_child();
 	sv_fabric_ready_links_fork_child();

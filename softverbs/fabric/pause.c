@@ -111,7 +111,7 @@ void sv_fabric_pause_close(void)
 
 void sv_fabric_pause_fork_child(void)
 {
-	pause_state.timer = (struct sv_timer){ .armed = false };
+	pause_state.timer = (struct sv_timer){ .fire = NULL };
 	atomic_store(&pause_state.on, false);
 	atomic_store(&pause_state.polled, 0);
 }

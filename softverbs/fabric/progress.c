@@ -194,7 +194,7 @@ void sv_fabric_progress_close(void)
 void sv_fabric_progress_fork_child(void)
 {
 	progress.source = NULL;
-	progress.pace = (struct sv_timer){ .armed = false };
+	progress.pace = (struct sv_timer){ .fire = NULL };
 	sv_fabric_pause_fork_child();
 	pthread_mutex_init(&progress.reading, NULL);
 }

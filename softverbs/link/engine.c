@@ -26,7 +26,7 @@ static struct {
 	struct engine_fd clock, wake; /* timerfd, eventfd */
 	uint64_t clock_set;	      /* when the timerfd expires; 0: not armed */
 	struct sv_timer *firing;
-	TAILQ_HEAD(timer_head, sv_timer) timers; /* by deadline */
+	struct deadlines timers; /* each an sv_timer */
 	STAILQ_HEAD(, engine_job) jobs;
 	LIST_HEAD(, engine_fd) watches;
 } engine = {
@@ -35,7 +35,6 @@ static struct {
 	.epoll = -1,
 	.clock.fd = -1,
 	.wake.fd = -1,
-	.timers = TAILQ_HEAD_INITIALIZER(engine.timers),
 	.jobs = STAILQ_HEAD_INITIALIZER(engine.jobs),
 	.watches = LIST_HEAD_INITIALIZER(engine.watches),
 };
@@ -130,55 +129,35 @@ static void jobs_run(void)
 
 static void clock_set_locked(void)
 {
-	struct sv_timer *first = TAILQ_FIRST(&engine.timers);
+	const struct deadline *first = engine.timers.first;
 	struct itimerspec spec = { .it_value.tv_nsec = 0 };
 
 	if (first) {
-		spec.it_value.tv_sec = (time_t)(first->deadline / NSEC_PER_SEC);
-		spec.it_value.tv_nsec = (long)(first->deadline % NSEC_PER_SEC);
-		if (!first->deadline)
+		spec.it_value.tv_sec = (time_t)(first->at / NSEC_PER_SEC);
+		spec.it_value.tv_nsec = (long)(first->at % NSEC_PER_SEC);
+		if (!first->at)
 			spec.it_value.tv_nsec = 1; /* zero would disarm it */
 	}
-	engine.clock_set = first ? first->deadline : 0;
+	engine.clock_set = first ? first->at : 0;
 	timerfd_settime(engine.clock.fd, TFD_TIMER_ABSTIME, &spec, NULL);
-}
-
-static void timer_remove_locked(struct sv_timer *timer)
-{
-	if (timer->armed)
-		TAILQ_REMOVE(&engine.timers, timer, entry);
-	timer->armed = false;
 }
 
 void sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
 			 void (*fire)(struct sv_timer *timer))
 {
-	struct sv_timer *before;
-
 	pthread_mutex_lock(&engine.lock);
-	timer_remove_locked(timer);
-	timer->deadline = deadline;
 	timer->fire = fire;
-	timer->armed = true;
-	/* from the end: most timers are armed with the same delay */
-	before = TAILQ_LAST(&engine.timers, timer_head);
-	while (before && before->deadline > deadline)
-		before = TAILQ_PREV(before, timer_head, entry);
-	if (before) {
-		TAILQ_INSERT_AFTER(&engine.timers, before, timer, entry);
-	} else {
-		TAILQ_INSERT_HEAD(&engine.timers, timer, entry);
-		/* if the earlier timer was disarmed, the clock is set again when it expires */
-		if (!engine.clock_set || deadline < engine.clock_set)
-			clock_set_locked();
-	}
+	deadline_set(&engine.timers, &timer->due, deadline);
+	/* if an earlier timer was disarmed, the clock is set again when it expires */
+	if (!engine.clock_set || deadline < engine.clock_set)
+		clock_set_locked();
 	pthread_mutex_unlock(&engine.lock);
 }
 
 void sv_engine_timer_disarm(struct sv_timer *timer)
 {
 	pthread_mutex_lock(&engine.lock);
-	timer_remove_locked(timer);
+	deadline_clear(&engine.timers, &timer->due);
 	pthread_mutex_unlock(&engine.lock);
 }
 
@@ -188,10 +167,10 @@ void sv_engine_timer_cancel(struct sv_timer *timer)
 
 	pthread_mutex_lock(&engine.lock);
 	while (engine.firing == timer && !in_engine) {
-		timer_remove_locked(timer);
+		deadline_clear(&engine.timers, &timer->due);
 		pthread_cond_wait(&engine.fired, &engine.lock);
 	}
-	timer_remove_locked(timer); /* `fire` may have armed it again */
+	deadline_clear(&engine.timers, &timer->due); /* `fire` may have armed it again */
 	pthread_mutex_unlock(&engine.lock);
 	cancel_restore(cancel);
 }
@@ -210,10 +189,10 @@ static void clock_ready(struct engine_fd *watch, uint32_t events)
 		log_at(LOG_ERROR, "softverbs: timerfd: %s", strerror(errno));
 	pthread_mutex_lock(&engine.lock);
 	for (fires = 0; fires < FIRES; fires++) {
-		timer = TAILQ_FIRST(&engine.timers);
-		if (!timer || timer->deadline > now)
+		timer = (struct sv_timer *)engine.timers.first;
+		if (!timer || timer->due.at > now)
 			break;
-		timer_remove_locked(timer);
+		deadline_clear(&engine.timers, &timer->due);
 		engine.firing = timer;
 		/* another thread may arm it with another `fire` once the lock is released */
 		fire = timer->fire;
@@ -380,7 +359,7 @@ void sv_engine_fork_child(void)
 		watch->listed = false;
 	}
 	LIST_INIT(&engine.watches);
-	TAILQ_INIT(&engine.timers);
+	engine.timers.first = NULL;
 	STAILQ_INIT(&engine.jobs);
 	if (engine.epoll >= 0)
 		close(engine.epoll);

@@ -217,6 +217,6 @@ void sv_link_reader_fork_child(void)
 		close(reader.epoll);
 	reader.epoll = -1;
 	reader.has_reader = reader.shared = false;
-	reader.look = (struct sv_timer){ .armed = false };
+	reader.look = (struct sv_timer){ .fire = NULL };
 	reader.looks = false;
 }

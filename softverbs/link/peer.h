@@ -19,6 +19,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 #include "softverbs/base/shared.h"
+#include "util/deadlines.h"
 #include "util/lock.h"
 
 /*
@@ -123,10 +124,8 @@ SV_SHARED void sv_link_reader_end(void);
 
 /* Timers of engine.c. `fire` runs in the engine thread, which holds no lock of its own. */
 struct sv_timer {
-	uint64_t deadline;
+	struct deadline due; /* first */
 	void (*fire)(struct sv_timer *timer);
-	bool armed;
-	TAILQ_ENTRY(sv_timer) entry;
 };
 SV_SHARED void sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
 				   void (*fire)(struct sv_timer *timer));

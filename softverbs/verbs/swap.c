@@ -147,7 +147,7 @@ bool sv_swap_ask(struct sv_peer *peer, uint32_t key)
 		return false;
 	files->ask[files->asks].peer = peer->slot;
 	files->ask[files->asks++].key = key;
-	if (!files->again.armed)
+	if (!deadline_is_set(&files->again.due))
 		polls_mark(true);
 	return true;
 }

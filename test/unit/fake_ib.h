@@ -35,7 +35,7 @@ struct ib_device {
 	unsigned opens;
 	struct ib_attr attr;
 	struct sockaddr_storage address;
-	TAILQ_HEAD(, ib_timer) timers;
+	struct deadlines timers;
 	struct ib_alarm *alarms;
 };
 

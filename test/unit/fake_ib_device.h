@@ -15,7 +15,7 @@ DAT_RETURN ib_device_open(const char *params, const struct ib_upcalls *upcalls,
 		return status;
 	fake.upcalls = *upcalls;
 	if (!found->opens++)
-		TAILQ_INIT(&found->timers);
+		found->timers.first = NULL;
 	found->attr = (struct ib_attr){
 		.device_name = "fake0",
 		.transport = "software",
@@ -98,9 +98,7 @@ unsigned ib_kernel_counters(const struct ib_device *device, enum ib_kernel_group
 
 void ib_timer_disarm(struct ib_device *device, struct ib_timer *timer)
 {
-	if (timer->armed)
-		TAILQ_REMOVE(&device->timers, timer, entry);
-	timer->armed = false;
+	deadline_clear(&device->timers, &timer->due);
 }
 
 void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer)
@@ -111,11 +109,8 @@ void ib_timer_cancel(struct ib_device *device, struct ib_timer *timer)
 void ib_timer_arm(struct ib_device *device, struct ib_timer *timer, uint64_t deadline,
 		  void (*call)(struct ib_timer *timer))
 {
-	ib_timer_cancel(device, timer);
-	timer->deadline = deadline;
 	timer->call = call;
-	timer->armed = true;
-	TAILQ_INSERT_HEAD(&device->timers, timer, entry);
+	deadline_set(&device->timers, &timer->due, deadline);
 }
 
 void ib_alarm_add(struct ib_device *device, struct ib_alarm *alarm,
@@ -201,12 +196,9 @@ void ib_fork_child(void)
 
 static struct ib_timer *fake_due(void)
 {
-	struct ib_timer *timer;
+	struct deadline *first = fake.devices[0].timers.first;
 
-	TAILQ_FOREACH(timer, &fake.devices[0].timers, entry)
-		if (timer->deadline <= clock_now())
-			break;
-	return timer;
+	return first && first->at <= clock_now() ? (struct ib_timer *)first : NULL;
 }
 
 /* Runs the timers that are due, as the event thread does. */

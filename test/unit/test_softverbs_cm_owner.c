@@ -218,7 +218,7 @@ static void death_is_not_known(void)
 {
 	struct rdma_conn_param param = cm_param(1);
 	struct rdma_event_channel *channel;
-	struct sv_timer timer = { .armed = false };
+	struct sv_timer timer = { .fire = NULL };
 	struct process owners[2];
 	struct rdma_cm_id *id;
 	struct seen seen;

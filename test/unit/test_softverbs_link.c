@@ -84,7 +84,7 @@ static void note_fire(struct sv_timer *timer)
 	unsigned turn = atomic_fetch_add(&fired, 1);
 
 	CU_ASSERT(sv_engine_is_self());
-	CU_ASSERT(clock_now() >= timer->deadline);
+	CU_ASSERT(clock_now() >= timer->due.at);
 	atomic_store(&fired_order[turn], (unsigned)(timer - timers));
 }
 
@@ -137,7 +137,7 @@ static void timers_fire_in_order(void)
 		sv_engine_timer_arm(&timers[i], now + delay[i] * NSEC_PER_MSEC, note_fire);
 	sv_engine_timer_cancel(&timers[2]);
 	sv_engine_timer_cancel(&timers[4]);
-	CU_ASSERT_FALSE(timers[2].armed);
+	CU_ASSERT_FALSE(deadline_is_set(&timers[2].due));
 	atomic_store(&slow_go, true);
 	CU_ASSERT(unit_wait_for(all_fired, &want, UNIT_PATIENCE));
 	CU_ASSERT_EQUAL(atomic_load(&fired_order[0]), 1);

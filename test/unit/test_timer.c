@@ -63,7 +63,7 @@ static void test_order(void)
 		CU_ASSERT_EQUAL(called[i], order[i]);
 	/* no timer is left armed */
 	for (i = 0; i < (int)COUNT(timers); i++)
-		CU_ASSERT_FALSE(timers[i].armed);
+		CU_ASSERT_FALSE(deadline_is_set(&timers[i].due));
 	ib_device_close(device);
 	CU_ASSERT_EQUAL(atomic_load(&calls), expected);
 }
