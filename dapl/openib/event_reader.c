@@ -128,11 +128,9 @@ static bool stays_locked(struct ib_device *device, uint64_t now)
 void ib_cm_release(struct ib_device *device)
 {
 	uint64_t now = clock_now();
-	bool sooner = false;
+	bool sooner = false, stays;
 
 	events_unhold();
-	if (rdma_end_progress)
-		rdma_end_progress();
 	pthread_mutex_lock(&device->lock);
 	device->read_elsewhere = false;
 	if (!device->reader_stays && stays_locked(device, now)) {
@@ -140,9 +138,12 @@ void ib_cm_release(struct ib_device *device)
 		sooner = events_timer_arm_locked(device, &device->check, now + STAY, reader_check);
 	}
 	device->reader_returned = now;
-	if (!device->reader_stays)
+	stays = device->reader_stays;
+	if (!stays)
 		channel_listen(device, EPOLLIN);
 	pthread_mutex_unlock(&device->lock);
+	if (rdma_end_progress)
+		rdma_end_progress(stays);
 	if (sooner)
 		wakefd_raise(&device->wake);
 }

@@ -23,7 +23,7 @@ void rdma_unhold_events(void) RDMA_MAY_HAVE;
 int rdma_begin_progress(void) RDMA_MAY_HAVE;
 void rdma_progress(void) RDMA_MAY_HAVE;
 bool rdma_progresses(void) RDMA_MAY_HAVE;
-void rdma_end_progress(void) RDMA_MAY_HAVE;
+void rdma_end_progress(bool returns) RDMA_MAY_HAVE;
 
 #define IB_CONN_DATA 256 /* bytes of private data kept while a connect resolves its route */
 

@@ -142,7 +142,7 @@ int rdma_begin_progress(void)
 void rdma_progress(void)
 {
 	if (progresses && !sv_link_reader_read())
-		rdma_end_progress();
+		rdma_end_progress(false);
 }
 
 bool rdma_progresses(void)
@@ -150,10 +150,10 @@ bool rdma_progresses(void)
 	return progresses;
 }
 
-void rdma_end_progress(void)
+void rdma_end_progress(bool returns)
 {
 	if (progresses)
-		sv_link_reader_end();
+		sv_link_reader_end(returns);
 	progresses = false;
 }
 

@@ -254,7 +254,8 @@ bool sv_cm_channel_is_held(const struct cm_channel *channel); /* by the calling 
 int rdma_begin_progress(void);
 void rdma_progress(void);
 bool rdma_progresses(void);
-void rdma_end_progress(void); /* no effect if the thread has not begun */
+/* Has no effect if the thread has not begun. `returns`: see sv_link_reader_end. */
+void rdma_end_progress(bool returns);
 /* Frees a destroyed channel if no thread waits in it and it is not among those kept after their destruction. */
 void sv_cm_channel_free_locked(struct cm_channel *channel);
 void sv_cm_token_put_locked(struct cm_channel *channel); /* writes the token if there is none */

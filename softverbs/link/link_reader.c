@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
  * Links that are ready are in an epoll of their own from the first reader on; it is open before, since a wait opens no
- * descriptor that stays. The engine waits for that epoll while there is
- * no reader. While there is one it does not, so that a message wakes one thread and not two.
+ * descriptor that stays. The engine waits for that epoll while there is no reader. While there is one it does not, so that a
+ * message wakes one thread and not two.
  *
  * A reader may be delayed by a signal handler, and peers must not wait for that. So the engine looks every LOOK whether the
  * reader has begun or read since. If not, the engine waits for the links, too, and looks no more: a reader that waits for long
@@ -10,6 +10,9 @@
  *
  * A doorbell is a message, too, and the engine answers it. A thread that waits for connections beside others that move data
  * would be woken by each. So it stops reading at the first, and also where the engine was first.
+ *
+ * A server, or a client that makes many connections, reads again as soon as it has handled what it waited for. If a reader
+ * says so when it ends, the engine leaves the links to it for STAY, unless a doorbell came not long ago.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +24,8 @@
 
 #define BATCH 16
 #define LOOK  (10 * NSEC_PER_MSEC)
+#define STAY  NSEC_PER_MSEC
+#define QUIET (100 * NSEC_PER_MSEC) /* after a doorbell */
 
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
@@ -29,9 +34,10 @@ static struct {			/* guarded by the links lock */
 	bool shared;		/* there was a reader: such links are in it */
 	struct engine_fd watch; /* a copy of it */
 	bool has_reader, engine_waits, has_read;
-	bool looks; /* the timer runs */
+	uint64_t left, rung; /* when the last reader ended, when the last doorbell came */
+	uint64_t looks_at;   /* CLOCK_NEVER: the timer does not run */
 	struct sv_timer look;
-} reader = { .epoll = -1, .watch.fd = -1 };
+} reader = { .epoll = -1, .watch.fd = -1, .looks_at = CLOCK_NEVER };
 
 void sv_links_reading_lock(void)
 {
@@ -99,6 +105,11 @@ static int links_read(bool *rung)
 			link_end(link);
 	}
 	sv_links_reading_unlock();
+	if (*rung) {
+		sv_links_lock();
+		reader.rung = clock_now();
+		sv_links_unlock();
+	}
 	return count;
 }
 
@@ -117,10 +128,12 @@ static void reader_links_ready(struct engine_fd *watch, uint32_t events)
 
 static void reader_look(struct sv_timer *timer);
 
-static void look_arm_locked(void)
+static void look_arm_locked(uint64_t at)
 {
-	reader.looks = true;
-	sv_engine_timer_arm(&reader.look, clock_now() + LOOK, reader_look);
+	if (reader.looks_at <= at)
+		return;
+	reader.looks_at = at;
+	sv_engine_timer_arm(&reader.look, at, reader_look);
 }
 
 static void engine_waits_locked(bool waits)
@@ -128,19 +141,19 @@ static void engine_waits_locked(bool waits)
 	if (reader.engine_waits != waits)
 		sv_engine_fd_modify(&reader.watch, waits ? EPOLLIN : 0);
 	reader.engine_waits = waits;
-	if (!waits && !reader.looks)
-		look_arm_locked();
 }
 
 static void reader_look(struct sv_timer *timer)
 {
+	uint64_t now = clock_now();
+
 	(void)timer;
 	sv_links_lock();
-	reader.looks = false;
-	if (reader.has_reader && !reader.has_read)
+	reader.looks_at = CLOCK_NEVER;
+	if (reader.has_reader ? !reader.has_read : now >= reader.left + STAY)
 		engine_waits_locked(true);
-	else if (reader.has_reader)
-		look_arm_locked();
+	else if (!reader.engine_waits)
+		look_arm_locked(reader.has_reader ? now + LOOK : reader.left + STAY);
 	reader.has_read = false;
 	sv_links_unlock();
 }
@@ -159,6 +172,7 @@ int sv_link_reader_begin(void)
 		reader.has_reader = true;
 		reader.has_read = true; /* it has just come */
 		engine_waits_locked(false);
+		look_arm_locked(clock_now() + LOOK);
 	}
 	sv_links_unlock();
 	return fd;
@@ -175,17 +189,24 @@ bool sv_link_reader_read(void)
 		sv_links_lock();
 		reader.has_read = true;
 		engine_waits_locked(false);
+		look_arm_locked(clock_now() + LOOK);
 		sv_links_unlock();
 	}
 	cancel_restore(cancel);
 	return goes_on;
 }
 
-void sv_link_reader_end(void)
+void sv_link_reader_end(bool returns)
 {
+	uint64_t now = clock_now();
+
 	sv_links_lock();
 	reader.has_reader = false;
-	engine_waits_locked(true);
+	reader.left = now;
+	if (returns && !reader.engine_waits && now > reader.rung + QUIET)
+		look_arm_locked(now + STAY);
+	else
+		engine_waits_locked(true);
 	sv_links_unlock();
 }
 
@@ -205,7 +226,8 @@ void sv_link_reader_close(void)
 {
 	sv_engine_fd_remove(&reader.watch);
 	sv_engine_timer_cancel(&reader.look);
-	reader.looks = reader.shared = false;
+	reader.looks_at = CLOCK_NEVER;
+	reader.shared = false;
 	if (reader.epoll >= 0)
 		close(reader.epoll);
 	reader.epoll = -1;
@@ -218,5 +240,5 @@ void sv_link_reader_fork_child(void)
 	reader.epoll = -1;
 	reader.has_reader = reader.shared = false;
 	reader.look = (struct sv_timer){ .fire = NULL };
-	reader.looks = false;
+	reader.looks_at = CLOCK_NEVER;
 }

@@ -116,11 +116,12 @@ SV_SHARED int sv_peer_send(struct sv_peer *peer, enum sv_msg type, const void *p
 /*
  * For a thread that waits for what the messages of the connection manager lead to (link_reader.c). Between begin and end it
  * may wait for the descriptor that begin returns, with others, and calls read when that is readable. -1: there is a reader
- * already. Where read returns false, the thread calls end.
+ * already. Where read returns false, the thread calls end. `returns`: it may soon begin anew, and what comes until then may
+ * wait for it a millisecond.
  */
 SV_SHARED int sv_link_reader_begin(void);
 SV_SHARED bool sv_link_reader_read(void);
-SV_SHARED void sv_link_reader_end(void);
+SV_SHARED void sv_link_reader_end(bool returns);
 
 /* Timers of engine.c. `fire` runs in the engine thread, which holds no lock of its own. */
 struct sv_timer {
