@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Deadlines, of which the earliest is found at once; of equal ones that which was set first. To set and to clear one that is
- * not the earliest takes constant time, however many there are. No lock: the caller has one.
+ * Deadlines, of which the earliest is found at once; of equal ones that which was set first. To set one takes constant time,
+ * however many there are, and so does to clear one that never was the earliest. No lock: the caller has one.
  */
 #ifndef UTIL_DEADLINES_H
 #define UTIL_DEADLINES_H

@@ -131,7 +131,7 @@ static void test_short_lived(void)
 static const struct unit_test tests[] = {
 	{ "the first is the earliest, whatever is set and cleared", test_order },
 	{ "equal ones come in the order in which they were set", test_equal },
-	{ "one that is not the first leaves without work for the others", test_short_lived },
+	{ "one that never was the first leaves without work for the others", test_short_lived },
 };
 
 UNIT_MAIN("deadlines", tests)
