@@ -174,17 +174,22 @@ static uint64_t add_until_mapped(struct rig *rig, uint64_t deadline)
 	return sum;
 }
 
-/* Threads of the program store without a pause while their pages move to and fro under a peer's adds. */
+#define SWAPS 40u
+
+/*
+ * Threads of the program store without a pause while their pages move to and fro under a peer's adds. On a busy machine the
+ * device may not become still in the tries that one registration has, so there are more rounds than swaps.
+ */
 static void threads_store(void)
 {
-	uint64_t sum = 0, patience = UNIT_PATIENCE * NSEC_PER_MSEC;
+	uint64_t sum = 0, patience = UNIT_PATIENCE / 4 * NSEC_PER_MSEC;
 	unsigned swaps = 0;
 	struct rig rig;
 
 	CU_ASSERT_TRUE_FATAL(private_begin(&rig));
 	CU_ASSERT_EQUAL(rig_call(&rig, writers_start, 0), 1);
 	CU_ASSERT_TRUE_FATAL(reader_begin(&rig, 2 * PAGE + 1024));
-	for (unsigned round = 0; round < 40 && patience; round++) {
+	for (unsigned round = 0; swaps < SWAPS && round < 2 * SWAPS && patience; round++) {
 		CU_ASSERT_TRUE_FATAL(rig_register(&rig, 0, 1 << 20, RIG_ALL));
 		sum += add_until_mapped(&rig, clock_now() + patience);
 		if (sv_direct_count())
@@ -200,7 +205,7 @@ static void threads_store(void)
 	CU_ASSERT_EQUAL(rig_call(&rig, reader_stop, 0), 0);
 	reader_close();
 	CU_ASSERT_EQUAL(rig_call(&rig, writers_stop, 0), 0);
-	CU_ASSERT(!patience || swaps == 40);
+	CU_ASSERT(!patience || swaps == SWAPS);
 	printf("%u swaps under stores\n", swaps);
 	rig_close(&rig);
 }
