@@ -178,6 +178,12 @@ static void divide(struct divided *from, const struct iovec *here, unsigned here
 		from->body + iov_part(here, here_count, skip + body, last, from->part + from->body);
 }
 
+/* Whether the kernel stores the last bytes at once when it copies the parts. */
+static bool is_at_once(const struct divided *from)
+{
+	return (from->last == 8 || from->last == 1) && from->count == from->body + 1;
+}
+
 /* By itself: the process stores it into its own memory; the kernel stores four bytes at once through a descriptor. */
 static enum copy_result unit_out(struct sv_peer *peer, const struct divided *from,
 				 const struct iovec *there)
@@ -207,7 +213,7 @@ enum copy_result sv_copy_out_polled(struct sv_peer *peer, const struct iovec *he
 	struct divided from;
 
 	divide(&from, here, here_count, skip, length, last_bytes(&there));
-	if ((from.last == 8 || from.last == 1) && from.count == from.body + 1)
+	if (is_at_once(&from))
 		return from.last == unit && body && !PLATFORM_STORES_IN_ORDER
 			       ? copy_out(peer, from.part, from.count, parts, 2, length)
 			       : copy_out(peer, from.part, from.count, &there, 1, length);
@@ -226,6 +232,8 @@ bool sv_copy_file(int file, uint64_t at, const struct iovec *here, unsigned here
 	struct divided from;
 
 	divide(&from, here, here_count, skip, length, last);
+	if (write && !is_at_once(&from))
+		return false;
 	if (PLATFORM_STORES_IN_ORDER || !body || !last)
 		return sv_os_move(file, from.part, from.count, at, write) == (ssize_t)length;
 	return sv_os_move(file, from.part, from.body, at, write) == (ssize_t)body &&

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "test/unit/two_ends.h"
+#include "test/unit/word_watch.h"
 #include "util/clock.h"
 
 #define FAR    32768u /* offset of the target of writes */
@@ -143,39 +144,18 @@ static void test_last_word_last(void)
 	teardown();
 }
 
-struct flipper {
-	const uint32_t *word;
-	atomic_bool stop;
-	unsigned torn;
-};
-
-static void *watch_word(void *arg)
-{
-	struct flipper *f = arg;
-
-	while (!atomic_load(&f->stop)) {
-		uint32_t value = __atomic_load_n(f->word, __ATOMIC_ACQUIRE);
-
-		f->torn += value != 0 && value != UINT32_MAX;
-	}
-	return NULL;
-}
-
 /* Writes that end with the word. */
 static void flip_word(size_t word, DAT_SEG_LENGTH length)
 {
-	struct flipper f = { .word = word_at(FAR + word) };
-	pthread_t thread;
+	struct word_watch watch;
 	unsigned i;
 
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, watch_word, &f), 0);
+	word_watch_begin(&watch, word_at(FAR + word));
 	for (i = 0; i < 1000; i++) {
 		MUST(post_write(i, i % 2 * 64, word + 4 - length, length, 0));
 		expect_dto(a.request, a.ep, i, DAT_DTO_SUCCESS);
 	}
-	atomic_store(&f.stop, true);
-	pthread_join(thread, NULL);
-	CU_ASSERT_EQUAL(f.torn, 0);
+	word_watch_end(&watch);
 }
 
 static void test_word_at_once(void)

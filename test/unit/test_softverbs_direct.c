@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include "test/unit/denied.h"
 #include "test/unit/direct_rig.h"
+#include "test/unit/word_watch.h"
 
 /* ---- writes and reads ---- */
 
@@ -61,6 +62,53 @@ static void writes_to_a_file(void)
 {
 	writes(rig_file_open);
 }
+
+/* ---- a word that the target polls ---- */
+
+/* Writes that end with the word, from one piece or with the word's halves in two. */
+static void flip_word(struct rig *rig, uint32_t word, uint32_t length, bool halves)
+{
+	struct word_watch watch;
+
+	word_watch_begin(&watch, rig->memory + word);
+	for (uint32_t i = 0; i < 500; i++) {
+		uint32_t from = i % 2 * 64;
+		struct ibv_sge sge[] = {
+			node_sge(&rig->node, from, halves ? length - 2 : length),
+			node_sge(&rig->node, from, 2),
+		};
+
+		if (rig_do(rig, IBV_WR_RDMA_WRITE, sge, halves ? 2 : 1, word + 4 - length))
+			CU_FAIL("a write of a word");
+	}
+	word_watch_end(&watch);
+}
+
+static void flip_words(rig_make *make)
+{
+	struct rig rig;
+
+	CU_ASSERT_TRUE_FATAL(rig_begin(&rig, make));
+	memset(rig.node.memory, 0xff, 64);
+	memset(rig.node.memory + 64, 0, 64);
+	for (uint32_t word = 64; word < 128; word += 4) { /* at each place of a line */
+		flip_word(&rig, word, 4, false);
+		flip_word(&rig, word, 12, word % 16 >= 8);
+	}
+	rig_close(&rig);
+}
+
+static void words_of_a_memfd(void)
+{
+	flip_words(rig_memfd);
+}
+
+static void words_of_a_file(void)
+{
+	flip_words(rig_file_open);
+}
+
+/* ---- messages and reads ---- */
 
 /* A long message into a receive that is mapped. */
 static void sends(void)
@@ -164,7 +212,10 @@ static void *shrinker(void *arg)
 	return NULL;
 }
 
-/* The initiator gets no signal, and all is well when the file has its size again. */
+/*
+ * The initiator gets no signal, and all is well when the file has its size again. The writes end with a word of eight bytes:
+ * a shorter one goes by the target's pages, which may be gone.
+ */
 static void file_shrinks_under_writes(void)
 {
 	pthread_t thread;
@@ -175,7 +226,7 @@ static void file_shrinks_under_writes(void)
 	atomic_store(&shrinking, true);
 	CU_ASSERT_EQUAL(pthread_create(&thread, NULL, shrinker, &rig.fd), 0);
 	for (unsigned i = 0; i < 5000; i++)
-		if (rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 4096 + i % 64, i % 16 ? 64 : 65536))
+		if (rig_move(&rig, IBV_WR_RDMA_WRITE, 0, 4096 + i % 8 * 8, i % 16 ? 64 : 65536))
 			CU_FAIL("a write to a file that shrinks");
 	atomic_store(&shrinking, false);
 	pthread_join(thread, NULL);
@@ -193,6 +244,8 @@ static int without_rights(rig_make *make, bool allowed)
 	if (!allowed)
 		return 77;
 	writes(make);
+	if (make == rig_file_open)
+		flip_words(make);
 	return CU_get_number_of_failures() != failures;
 }
 
@@ -274,6 +327,8 @@ static const struct unit_test tests[] = {
 	{ "writes to a segment: every byte of it, and no other one", writes_to_a_segment },
 	{ "writes to a memfd: the same", writes_to_a_memfd },
 	{ "writes to a file that may shrink: the same", writes_to_a_file },
+	{ "a word of four bytes in a memfd is whole at each time", words_of_a_memfd },
+	{ "a word of four bytes in a file that may shrink: the same", words_of_a_file },
 	{ "long messages into a memfd", sends },
 	{ "reads of a memfd", reads_of_a_memfd },
 	{ "reads of a file that may shrink", reads_of_a_file },
