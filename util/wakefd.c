@@ -76,6 +76,7 @@ int wakefd_get(struct wakefd *wake)
 static void raise_with(struct wakefd *wake, unsigned signal)
 {
 	unsigned before = atomic_fetch_or(&wake->state, WAKEFD_RAISED | signal);
+	const struct wakefd_listener *listener;
 	int fd, saved;
 
 	if (before & WAKEFD_RAISED || fd_of(before) < 0)
@@ -86,6 +87,10 @@ static void raise_with(struct wakefd *wake, unsigned signal)
 	saved = errno;
 	if (fd >= 0)
 		token_put(fd);
+	/* Sequentially consistent: wakefd_listen finds the flag, or this thread the listener. */
+	listener = atomic_load(&wake->listener);
+	if (listener)
+		listener->call(listener->arg);
 	errno = saved;
 	atomic_fetch_sub(&wake->writers, 1);
 }
@@ -113,6 +118,22 @@ void wakefd_clear(struct wakefd *wake)
 	 */
 	if (state & WAKEFD_RAISED && token_take(fd_of(state)))
 		atomic_fetch_and(&wake->state, ~WAKEFD_RAISED);
+}
+
+bool wakefd_listen(struct wakefd *wake, const struct wakefd_listener *listener)
+{
+	atomic_store(&wake->listener, listener);
+	if (!wakefd_is_raised(wake))
+		return true;
+	wakefd_unlisten(wake);
+	return false;
+}
+
+void wakefd_unlisten(struct wakefd *wake)
+{
+	atomic_store(&wake->listener, NULL);
+	while (atomic_load(&wake->writers))
+		sched_yield();
 }
 
 void wakefd_close(struct wakefd *wake)

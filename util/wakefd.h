@@ -8,12 +8,20 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Called by a raise, besides the write to the descriptor; async-signal-safe. */
+struct wakefd_listener {
+	void (*call)(void *arg);
+	void *arg;
+};
+
 struct wakefd {
 	atomic_uint state; /* the eventfd + 1, or 0 without one, above two flags */
 #define WAKEFD_RAISED	1u
 #define WAKEFD_SIGNAL	2u /* set by wakefd_signal, until wakefd_take_signal */
 #define WAKEFD_FD_SHIFT 2
-	atomic_uint writers; /* threads that may be writing to the descriptor */
+	atomic_uint
+		writers; /* threads that may be writing to the descriptor, or calling the listener */
+	_Atomic(const struct wakefd_listener *) listener;
 };
 
 /*
@@ -30,6 +38,13 @@ void wakefd_raise(struct wakefd *wake);
 void wakefd_signal(struct wakefd *wake);
 /* Makes no system call if not raised. Keeps the signal. The caller must check its condition again afterwards. */
 void wakefd_clear(struct wakefd *wake);
+
+/*
+ * For one thread that is about to sleep elsewhere than on the descriptor, which has been created. True: until wakefd_unlisten
+ * a raise calls the listener. False: it is raised already, and the listener is not called.
+ */
+bool wakefd_listen(struct wakefd *wake, const struct wakefd_listener *listener);
+void wakefd_unlisten(struct wakefd *wake); /* waits for threads that are raising it */
 
 static inline unsigned wakefd_flags(const struct wakefd *wake)
 {
