@@ -6,6 +6,7 @@
 #ifndef SV_OBJECT_CQ_H
 #define SV_OBJECT_CQ_H
 
+#include <time.h>
 #include "softverbs/object/area.h"
 
 #define CQ_HOT 8 /* members that each poll examines; with more, the others must be marked ready */
@@ -68,7 +69,9 @@ struct sv_cq {
 	uint32_t total;		  /* members */
 	uint64_t demand;	  /* sum of the lengths of the members' queues */
 	uint32_t arm_round;	  /* generation of the last arming */
-	bool arm_counted;	  /* `fired` counts the event of that arming */
+	bool arm_counted;	  /* the event of that arming is in `fired` or `unblocked` */
+	bool unblocked;		  /* an event came to the thread in ibv_block */
+	uint32_t blocks_on;	  /* `arm` as that thread expects it */
 	uint32_t fired, consumed; /* channel events, by the CQ's lock */
 	unsigned pins;		  /* under the area's table_lock */
 	TAILQ_ENTRY(sv_cq) entry; /* in the channel's list, under the channel's lock */
@@ -149,6 +152,31 @@ bool sv_cq_event_consume(struct sv_cq *cq);
 bool sv_cq_has_event(struct sv_cq *cq); /* The same, but consumes nothing. */
 /* Adds and consumes an event for a token that has none. Polls find no completion for it, which is allowed. */
 void sv_cq_event_add_consumed(struct sv_cq *cq);
+
+/*
+ * Counts the event of the last arming, once a completion has disarmed the CQ; returns the arm word. The caller holds the
+ * CQ's lock.
+ */
+uint32_t sv_cq_event_count_locked(struct sv_cq *cq);
+
+/* cq_block.c */
+/*
+ * An extension of verbs: a thread sleeps until a CQ has an event, by one system call, and without its channel.
+ * True: from now on the event of the present arming ends ibv_block, and the channel does not get it. False: the CQ is not
+ * armed, or has fired, so that the channel has the event. One thread at a time; until ibv_block_end the CQ must stay.
+ */
+bool ibv_block_begin(struct ibv_cq *cq);
+/*
+ * Sleeps until the event, ibv_block_interrupt, or `timeout` is over; NULL: no limit. It may return early. 0, or EINTR if a
+ * signal handler has run, whatever its flags. A cancellation point; the caller has deferred cancellation.
+ */
+int ibv_block(struct ibv_cq *cq, const struct timespec *timeout);
+/* Ends ibv_block, now or when it is called. Async-signal-safe; without effect outside begin and end. */
+void ibv_block_interrupt(struct ibv_cq *cq);
+/* True if the event has come, which needs no acknowledgement. Else the CQ stays armed, for the channel. */
+bool ibv_block_end(struct ibv_cq *cq);
+/* Wakes the thread of the CQ's owner that sleeps, if the arm word says that there is one. */
+void sv_cq_block_wake(struct cq_by_peers *by_peers, uint32_t arm);
 
 /* The number of completions that a poll would find. The caller holds the CQ's lock. */
 uint64_t sv_cq_count_locked(struct sv_cq *cq);

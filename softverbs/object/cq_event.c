@@ -18,13 +18,16 @@ void sv_cq_fire_armed(struct cq_by_peers *by_peers, struct sv_peer *owner, uint3
 			return;
 		/*
 		 * release: the reader of the event finds the completion; pairs with
-		 * event_count_locked
+		 * sv_cq_event_count_locked
 		 */
 	} while (!atomic_compare_exchange_weak_explicit(&by_peers->arm, &arm,
 							arm & ~(uint32_t)ARM_TYPE,
 							memory_order_acq_rel,
 							memory_order_relaxed));
-	sv_channel_wake(owner, index);
+	if (arm & ARM_BLOCKED)
+		sv_cq_block_wake(by_peers, arm);
+	else
+		sv_channel_wake(owner, index);
 }
 
 /*
@@ -92,16 +95,19 @@ void sv_cq_notify_flush(struct sv_cq *cq, uint32_t qp_index, uint32_t count)
 
 /* ---- waiters ---- */
 
-/* Counts the event of the last arming, once a completion has disarmed the CQ. */
-static void event_count_locked(struct sv_cq *cq)
+uint32_t sv_cq_event_count_locked(struct sv_cq *cq)
 {
 	/* acquire: pairs with sv_cq_fire_armed */
 	uint32_t arm = atomic_load_explicit(&cq->by_peers->arm, memory_order_acquire);
 
 	if (cq->arm_counted || !cq->arm_round || arm & ARM_TYPE)
-		return;
+		return arm;
 	cq->arm_counted = true;
-	cq->fired++;
+	if (arm & ARM_BLOCKED)
+		cq->unblocked = true;
+	else
+		cq->fired++;
+	return arm;
 }
 
 int sv_cq_arm(struct ibv_cq *ibv, int solicited_only)
@@ -127,11 +133,13 @@ int sv_cq_arm(struct ibv_cq *ibv, int solicited_only)
 							  memory_order_relaxed))
 			arm |= ARM_TYPE;
 	if (!(arm & ARM_TYPE)) {
-		event_count_locked(cq);
-		cq->arm_round = (cq->arm_round + 1) & (UINT32_MAX >> 2);
+		arm = sv_cq_event_count_locked(cq);
+		cq->arm_round = (cq->arm_round + 1) & (UINT32_MAX >> ARM_ROUND_SHIFT);
 		cq->arm_round += !cq->arm_round;
 		cq->arm_counted = false;
-		atomic_store_explicit(&cq->by_peers->arm, cq->arm_round << 2 | want,
+		/* What ended the sleep of a thread has woken it. */
+		atomic_store_explicit(&cq->by_peers->arm,
+				      cq->arm_round << ARM_ROUND_SHIFT | (arm & ARM_BLOCKED) | want,
 				      memory_order_relaxed);
 	}
 	lock_release(&cq->lock);
@@ -153,7 +161,7 @@ bool sv_cq_has_event(struct sv_cq *cq)
 	bool has;
 
 	lock_acquire(&cq->lock);
-	event_count_locked(cq);
+	sv_cq_event_count_locked(cq);
 	has = cq->fired != cq->consumed;
 	lock_release(&cq->lock);
 	return has;
@@ -164,7 +172,7 @@ bool sv_cq_event_consume(struct sv_cq *cq)
 	bool taken;
 
 	lock_acquire(&cq->lock);
-	event_count_locked(cq);
+	sv_cq_event_count_locked(cq);
 	taken = cq->fired != cq->consumed;
 	cq->consumed += taken;
 	lock_release(&cq->lock);
@@ -180,19 +188,21 @@ void sv_cq_event_add_consumed(struct sv_cq *cq)
 }
 
 /*
- * The peer may have disarmed the CQ and died before it wrote the token. Writes one; at worst it
- * is one too many.
+ * The peer may have disarmed the CQ and died before it wrote the token, or woke the thread. At worst the event is one too
+ * many.
  */
 void sv_cq_peer_gone(struct sv_cq *cq)
 {
+	uint32_t arm;
 	bool due;
 
 	if (!cq->ibv.channel)
 		return;
 	lock_acquire(&cq->lock);
-	event_count_locked(cq);
+	arm = sv_cq_event_count_locked(cq);
 	due = cq->fired != cq->consumed;
 	lock_release(&cq->lock);
+	sv_cq_block_wake(cq->by_peers, arm);
 	if (due)
 		sv_channel_wake(sv_peer_self(), cq->index);
 }

@@ -186,9 +186,9 @@ enum qp_fault {
 };
 
 /*
- * arm: generation:30 | enum cq_armed. The owner stores a new generation. The thread that
- * completes work clears the low bits with one compare-and-swap, so exactly one event follows each
- * arming.
+ * arm: generation:28 | ARM_INTERRUPTED | ARM_BLOCKED | enum cq_armed. The owner stores a new generation. The thread that
+ * completes work clears the type with one compare-and-swap, so exactly one event follows each arming: a token in the
+ * channel or, with ARM_BLOCKED, a wake-up of the owner's thread that sleeps on this word.
  */
 struct cq_by_peers {
 	_Atomic(uint32_t) arm;
@@ -209,6 +209,10 @@ enum cq_armed {
 	ARM_SOLICITED,
 	ARM_ANY,
 	ARM_TYPE = 3,
+	ARM_BLOCKED = 4,
+	ARM_INTERRUPTED =
+		8, /* by another thread of the owner: the word is not what the thread sleeps on */
+	ARM_ROUND_SHIFT = 4,
 };
 
 enum cq_mode {
