@@ -162,6 +162,26 @@ bool ib_cq_collect(struct ib_cq *cq)
 	return true;
 }
 
+bool ib_cq_block_begin(struct ib_cq *cq)
+{
+	return ibv_block_begin && ibv_block_begin(cq->cq);
+}
+
+int ib_cq_block(struct ib_cq *cq, const struct timespec *timeout)
+{
+	return ibv_block(cq->cq, timeout);
+}
+
+void ib_cq_block_interrupt(struct ib_cq *cq)
+{
+	ibv_block_interrupt(cq->cq);
+}
+
+bool ib_cq_block_end(struct ib_cq *cq)
+{
+	return ibv_block_end(cq->cq);
+}
+
 void ib_cq_moderate(struct ib_cq *cq, uint32_t count)
 {
 	const struct ib_attr *attr = &cq->device->attr;

@@ -417,6 +417,15 @@ int ib_cq_fd(const struct ib_cq *cq);
 /* Reads one event from the channel; false if there is none. */
 bool ib_cq_collect(struct ib_cq *cq);
 /*
+ * For one thread that sleeps until the CQ fires, without its channel, if the device has that. True: until ib_cq_block_end
+ * the event of the present arming is for this thread. False: the channel has the event, or will have it.
+ */
+bool ib_cq_block_begin(struct ib_cq *cq);
+/* A cancellation point. 0, also if it returns early, or errno: EINTR if a signal handler has run. `timeout` NULL: no limit. */
+int ib_cq_block(struct ib_cq *cq, const struct timespec *timeout);
+void ib_cq_block_interrupt(struct ib_cq *cq); /* for any thread and signal handler */
+bool ib_cq_block_end(struct ib_cq *cq);	      /* true if the CQ has fired */
+/*
  * Asks that an armed CQ fire after `count` completions, or at most MODERATION_US microseconds after the first of them.
  * A hint: a device without moderation fires after each completion. May make a system call.
  */

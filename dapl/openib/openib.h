@@ -24,6 +24,11 @@ int rdma_begin_progress(void) RDMA_MAY_HAVE;
 void rdma_progress(void) RDMA_MAY_HAVE;
 bool rdma_progresses(void) RDMA_MAY_HAVE;
 void rdma_end_progress(bool returns) RDMA_MAY_HAVE;
+/* An extension of verbs that such a device may have: a thread sleeps on a CQ, without its channel. */
+bool ibv_block_begin(struct ibv_cq *cq) RDMA_MAY_HAVE;
+int ibv_block(struct ibv_cq *cq, const struct timespec *timeout) RDMA_MAY_HAVE;
+void ibv_block_interrupt(struct ibv_cq *cq) RDMA_MAY_HAVE;
+bool ibv_block_end(struct ibv_cq *cq) RDMA_MAY_HAVE;
 
 #define IB_CONN_DATA 256 /* bytes of private data kept while a connect resolves its route */
 

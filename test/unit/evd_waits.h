@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Waiting: thresholds, deadlines, and everything that can end a sleep. */
+/*
+ * Waiting: thresholds, deadlines, and everything that can end a sleep. EVD_BLOCKS: on a device that lets a thread sleep on a CQ
+ * without its channel.
+ */
+#ifndef EVD_WAITS_H
+#define EVD_WAITS_H
+
 #include <signal.h>
 #include "test/unit/rig.h"
 
@@ -296,7 +302,7 @@ static void on_signal(int number)
 	(void)number;
 }
 
-static void signal_test(int flags)
+static void signal_test(int flags, unsigned spin_us)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags }, old;
 	struct waiter w;
@@ -307,6 +313,7 @@ static void signal_test(int flags)
 	CU_ASSERT_EQUAL_FATAL(sigaction(SIGUSR1, &action, &old), 0);
 	rig_open(&rig, NULL);
 	MUST(rig_post_se(rig.recv, 1));
+	MUST(DAT_EVD_WAIT_POLICY(rig.recv, DAT_EV_WAIT_BLOCK, spin_us));
 	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 2);
 	/* The thread may not block yet, so the signal is sent until the wait has ended. */
 	while (is_asleep(rig.recv))
@@ -321,8 +328,9 @@ static void signal_test(int flags)
 
 static void test_signal(void)
 {
-	signal_test(0);
-	signal_test(SA_RESTART);
+	signal_test(0, 0);
+	signal_test(SA_RESTART, 0);
+	signal_test(SA_RESTART, 1000); /* signals are held back once it has polled for so long */
 }
 
 /*
@@ -479,7 +487,102 @@ static void test_arming_fails(void)
 	rig_close(&rig);
 }
 
-static const struct unit_test tests[] = {
+/* ---- where the waiter sleeps ---- */
+
+static uint64_t late_id;
+
+static void complete_now(struct ib_cq *cq)
+{
+	const struct ib_completion completion = { .wr_id = late_id, .status = DAT_DTO_SUCCESS };
+
+	fake_complete(cq, &completion, false);
+}
+
+/* A completion between the waiter's first poll and its arming, for which the CQ does not fire. */
+static void test_completion_before_the_arming(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct rig rig;
+
+	rig_open(&rig, &attr);
+	MUST(rig_recv(&rig, 7));
+	late_id = fake.last.wr_id;
+	fake.on_arm = complete_now;
+	MUST(dat_evd_wait(rig.recv, PATIENCE, 1, &event, &more));
+	CU_ASSERT_EQUAL(rig_cookie(&event), 7);
+	CU_ASSERT_EQUAL(rig_cq(rig.recv)->blocks, 0);
+	rig_close(&rig);
+}
+
+static unsigned blocks_of_a_wait(const struct rig *rig)
+{
+	unsigned before = rig_cq(rig->recv)->blocks;
+	struct waiter w;
+
+	wait_start(&w, rig->recv, DAT_TIMEOUT_INFINITE, 1);
+	MUST(rig_post_se(rig->recv, 1));
+	IS(wait_end(&w), DAT_SUCCESS);
+	CU_ASSERT_FALSE(wakefd_is_raised(&((struct dapl_evd *)rig->recv)->wake));
+	return rig_cq(rig->recv)->blocks - before;
+}
+
+/* A CNO may look at the channel as well, or a consumer with the EVD's descriptor. */
+static void test_where_it_sleeps(void)
+{
+	DAT_CNO_HANDLE cno;
+	DAT_FD fd;
+	struct rig rig;
+
+	rig_open(&rig, NULL);
+	CU_ASSERT_EQUAL(blocks_of_a_wait(&rig), EVD_BLOCKS);
+	MUST(dat_cno_create(rig.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	MUST(dat_evd_modify_cno(rig.recv, cno));
+	CU_ASSERT_EQUAL(blocks_of_a_wait(&rig), 0);
+	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
+	CU_ASSERT_EQUAL(blocks_of_a_wait(&rig), EVD_BLOCKS);
+	MUST(DAT_EVD_GET_FD(rig.recv, &fd));
+	CU_ASSERT_EQUAL(blocks_of_a_wait(&rig), 0);
+	MUST(dat_cno_free(cno));
+	rig_close(&rig);
+}
+
+/* The CQ has fired for a waiter that is cancelled before it knows: the next one arms the CQ again. */
+static void test_fired_for_a_cancelled_waiter(void)
+{
+	DAT_EP_ATTR attr = rig_attr();
+	struct waiter w;
+	struct ib_cq *cq;
+	struct rig rig;
+
+	if (!EVD_BLOCKS)
+		return;
+	rig_open(&rig, &attr);
+	cq = rig_cq(rig.recv);
+	w = (struct waiter){ .evd = rig.recv, .timeout = DAT_TIMEOUT_INFINITE, .threshold = 1 };
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&w.thread, NULL, wait_cancelled, &w), 0);
+	CU_ASSERT_TRUE(unit_wait_for(is_asleep, rig.recv, UNIT_PATIENCE));
+	pthread_mutex_lock(&fake.lock);
+	cq->armed = false;
+	cq->fired = true;
+	pthread_mutex_unlock(&fake.lock);
+	CU_ASSERT_EQUAL(pthread_cancel(w.thread), 0);
+	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
+	MUST(rig_recv(&rig, 7));
+	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 1);
+	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 3);
+	IS(wait_end(&w), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(cq->arms, 2);
+	rig_close(&rig);
+}
+
+__attribute__((constructor)) static void choose_the_device(void)
+{
+	fake.blocks = EVD_BLOCKS;
+}
+
+static const struct unit_test evd_waits[] = {
 	{ "to 6", test_checks },
 	{ "threshold: a wait returns at once when pending >= threshold", test_threshold_on_entry },
 	{ "a wait with enough events neither arms nor blocks", test_timeout_0_touches_no_device },
@@ -500,6 +603,11 @@ static const struct unit_test tests[] = {
 	{ "UNSIGNALLED requests wake by the flag of the post", test_unsignalled_does_not_wake },
 	{ "SOLICITED_WAIT receives wake by the sender's flag", test_solicited },
 	{ "a wait on a CQ that cannot be armed fails", test_arming_fails },
+	{ "a completion between poll and arming ends the wait", test_completion_before_the_arming },
+	{ "a waiter sleeps on the CQ itself if no other thread needs its channel",
+	  test_where_it_sleeps },
+	{ "a CQ that fired for a cancelled waiter is armed again",
+	  test_fired_for_a_cancelled_waiter },
 };
 
-UNIT_MAIN("evd_wait", tests)
+#endif

@@ -77,6 +77,9 @@ struct ib_cq {
 	atomic_uint collects; /* number of reads of the completion channel */
 	bool watched;
 	_Atomic uint32_t moderation;
+	int sleep; /* readable when the thread that sleeps on the CQ is woken */
+	bool blocked, fired;
+	unsigned blocks; /* times that a thread began to sleep on it */
 };
 
 struct ib_qp {
@@ -125,6 +128,8 @@ static struct {
 	DAT_RMR_TRIPLET remote;		 /* of the last post by work request */
 	/* the status that the next call that can fail returns, once, in any thread */
 	_Atomic DAT_RETURN refuse;
+	void (*on_arm)(struct ib_cq *cq); /* called once, before the next arming takes effect */
+	bool blocks;			  /* a thread may sleep on a CQ without its channel */
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .next_qp = 0x11 };
 
 static DAT_RETURN fake_refused(void)

@@ -23,9 +23,13 @@ static int fake_poll(struct ibv_cq *verbs, int count, struct ibv_wc *wc)
 static int fake_notify(struct ibv_cq *verbs, int solicited_only)
 {
 	struct ib_cq *cq = (struct ib_cq *)verbs;
+	void (*on_arm)(struct ib_cq * cq) = fake.on_arm;
 
 	if (atomic_load_explicit(&fake.refuse, memory_order_relaxed) != DAT_SUCCESS)
 		return EIO;
+	fake.on_arm = NULL;
+	if (on_arm)
+		on_arm(cq);
 	pthread_mutex_lock(&fake.lock);
 	cq->armed = true;
 	cq->solicited_only = solicited_only;
@@ -53,6 +57,7 @@ DAT_RETURN ib_cq_create(struct ib_device *device, int entries, void *owner, stru
 	new->owner = owner;
 	new->entries = entries;
 	new->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	new->sleep = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	new->store.poll = fake_poll;
 	new->store.notify = fake_notify;
 	new->store.cq = (struct ibv_cq *)new;
@@ -67,6 +72,7 @@ DAT_RETURN ib_cq_destroy(struct ib_cq *cq)
 	if (status != DAT_SUCCESS || !cq)
 		return status;
 	close(cq->fd);
+	close(cq->sleep);
 	free(cq);
 	fake.cqs--;
 	return DAT_SUCCESS;
@@ -125,6 +131,52 @@ bool ib_cq_collect(struct ib_cq *cq)
 	return read(cq->fd, &n, sizeof(n)) == sizeof(n);
 }
 
+/* ---- a thread that sleeps on the CQ, with `fake.blocks` ---- */
+
+bool ib_cq_block_begin(struct ib_cq *cq)
+{
+	bool begins;
+
+	pthread_mutex_lock(&fake.lock);
+	begins = fake.blocks && cq->armed;
+	cq->blocked = begins;
+	cq->blocks += begins;
+	pthread_mutex_unlock(&fake.lock);
+	return begins;
+}
+
+int ib_cq_block(struct ib_cq *cq, const struct timespec *timeout)
+{
+	/* not on the stack: the address sanitizer does not see a cancellation leave this function */
+	static _Thread_local struct pollfd fd;
+
+	fd = (struct pollfd){ .fd = cq->sleep, .events = POLLIN };
+	return ppoll(&fd, 1, timeout, NULL) < 0 ? errno : 0;
+}
+
+void ib_cq_block_interrupt(struct ib_cq *cq)
+{
+	uint64_t one = 1;
+
+	CU_ASSERT_EQUAL(write(cq->sleep, &one, sizeof(one)), sizeof(one));
+}
+
+bool ib_cq_block_end(struct ib_cq *cq)
+{
+	uint64_t n;
+	bool fired;
+
+	pthread_mutex_lock(&fake.lock);
+	fired = cq->fired;
+	cq->blocked = cq->fired = false;
+	pthread_mutex_unlock(&fake.lock);
+	if (read(cq->sleep, &n, sizeof(n)) < 0)
+		CU_ASSERT_EQUAL(errno, EAGAIN);
+	return fired;
+}
+
+/* ---- completions ---- */
+
 /* Does the event thread's work if the CQ has fired. */
 static inline bool fake_fire(struct ib_cq *cq)
 {
@@ -149,14 +201,18 @@ static inline void fake_fire_if_armed(struct ib_cq *cq, bool solicited)
 {
 	uint64_t one = 1;
 	bool fire;
+	int fd;
 
 	pthread_mutex_lock(&fake.lock);
 	fire = cq->armed && (!cq->solicited_only || solicited);
-	if (fire)
+	fd = cq->blocked ? cq->sleep : cq->fd;
+	if (fire) {
 		cq->armed = false;
+		cq->fired = cq->blocked;
+	}
 	pthread_mutex_unlock(&fake.lock);
 	if (fire)
-		CU_ASSERT_EQUAL(write(cq->fd, &one, sizeof(one)), sizeof(one));
+		CU_ASSERT_EQUAL(write(fd, &one, sizeof(one)), sizeof(one));
 }
 
 static inline void fake_complete(struct ib_cq *cq, const struct ib_completion *completion,

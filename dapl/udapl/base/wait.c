@@ -49,35 +49,53 @@ static void wait_leave(void *arg)
 	signals_release(self);
 }
 
+static int by_ppoll(struct wait *self, const struct timespec *timeout)
+{
+	int n = ppoll(self->fds, self->count, timeout,
+		      self->signals_held ? &self->signal_mask : NULL);
+
+	return n < 0 ? errno : 0;
+}
+
+static int by_no_descriptor(struct wait *self, const struct timespec *timeout)
+{
+	int n = ppoll(NULL, 0, timeout, self->signals_held ? &self->signal_mask : NULL);
+
+	return n < 0 ? errno : 0;
+}
+
 /*
  * A cancellation point of a thread with deferred cancellation: asynchronous cancellation could end
  * it between any two instructions of this file.
  */
-static int block_until(struct wait *self, nfds_t count, const struct timespec *timeout)
+static int block_until(struct wait *self, wait_by *by, const struct timespec *timeout)
 {
-	int n, error,
-		state = self->cancel & CANCEL_STATE ? PTHREAD_CANCEL_DISABLE
-						    : PTHREAD_CANCEL_ENABLE;
+	int error, state = self->cancel & CANCEL_STATE ? PTHREAD_CANCEL_DISABLE
+						       : PTHREAD_CANCEL_ENABLE;
 
 	if (LOCK_CHECKED)
 		lock_check_none("ppoll");
 	pthread_cleanup_push(wait_leave, self);
 	pthread_setcancelstate(state, &state);
-	n = ppoll(self->fds, count, timeout, self->signals_held ? &self->signal_mask : NULL);
-	error = n < 0 ? errno : 0;
+	error = by(self, timeout);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_cleanup_pop(0);
 	return error;
 }
 
-int wait_block(struct wait *self)
+int wait_block_by(struct wait *self, wait_by *by)
 {
 	struct timespec left = { 0 };
 	bool ends = self->deadline != CLOCK_NEVER;
 
 	if (ends)
 		left = clock_left(self->deadline);
-	return block_until(self, self->count, ends ? &left : NULL);
+	return block_until(self, by, ends ? &left : NULL);
+}
+
+int wait_block(struct wait *self)
+{
+	return wait_block_by(self, by_ppoll);
 }
 
 void wait_relax(const struct wait *self)
@@ -121,7 +139,7 @@ int wait_break(struct wait *self, uint64_t nanoseconds)
 
 	if (!self->signals_held)
 		signals_hold(self);
-	error = block_until(self, 0, &timeout);
+	error = block_until(self, by_no_descriptor, &timeout);
 	self->next_break = clock_now() + BREAK_INTERVAL;
 	return error;
 }
@@ -136,7 +154,7 @@ static DAT_RETURN spin_locked(struct wait *self)
 	uint64_t until;
 
 	if (self->policy == DAT_EV_WAIT_BLOCK && !self->spin)
-		return self->ops->poll_locked(self);
+		return self->ops->arm_locked ? WAIT_ON : self->ops->poll_locked(self);
 	until = clock_now() + self->spin;
 	self->polls = true;
 	do {

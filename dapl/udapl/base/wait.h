@@ -68,6 +68,9 @@ bool wait_is_over(const struct wait *self);    /* true after the deadline */
  * errno: EINTR for a signal.
  */
 int wait_block(struct wait *self);
+/* The same by a call in place of ppoll, which is a cancellation point; NULL: without a limit. It may return early. */
+typedef int wait_by(struct wait *self, const struct timespec *timeout);
+int wait_block_by(struct wait *self, wait_by *by);
 /* Pauses once, as the policy says. */
 void wait_relax(const struct wait *self);
 /*

@@ -3,7 +3,7 @@
  * A consumer that polls for connection events keeps a processor busy, and may keep the event thread from it: on a machine
  * whose processors are all busy, the event thread that an event wakes runs only at the end of another thread's time
  * slice, some milliseconds later, and a connection takes several events. So the thread that polls reads the CM's events
- * itself, as a waiter does (evd/wait.c).
+ * itself, as a waiter does (evd/block.c).
  */
 #include "dapl/udapl/evd/evd.h"
 #include "util/cancel.h"

@@ -3,29 +3,12 @@
 #include <errno.h>
 #include <string.h>
 #include "dapl/udapl/evd/evd_take.h"
+#include "dapl/udapl/evd/waiter.h"
 #include "dapl/udapl/base/provider.h"
-#include "dapl/udapl/base/wait.h"
 #include "util/cancel.h"
 #include "util/log.h"
 
 #define QUICK_POLLS 32 /* polls of the CQ alone between two full polls */
-
-/* One thread inside a wait that does not succeed at once; it is the EVD's only waiter. */
-struct waiter {
-	/* blocks on `wake` and a channel: the CQ's if there is one, the CM's if this thread reads it */
-	struct wait wait;
-	struct dapl_evd *evd;
-	DAT_EVENT *event;
-	DAT_COUNT *more;
-	bool takes_cm, may_read;
-	bool reads, awaits; /* CM events; those that another thread reads */
-	uint64_t pauses;
-};
-
-static struct waiter *evd_wait_waiter_of(struct wait *wait)
-{
-	return (struct waiter *)wait;
-}
 
 DAT_RETURN evd_check_class_locked(const struct dapl_evd *evd, DAT_COUNT threshold)
 {
@@ -81,16 +64,12 @@ static bool poll_quickly_locked(const struct waiter *self)
 	return false;
 }
 
-static DAT_RETURN evd_wait_poll_locked(struct wait *wait)
+/* After a drain: the status that ends the wait, or WAIT_ON. */
+static DAT_RETURN evd_wait_status_locked(const struct waiter *self)
 {
-	const struct waiter *self = evd_wait_waiter_of(wait);
 	struct dapl_evd *evd = self->evd;
-	bool enough, over;
+	bool enough = evd_count_locked(evd) >= evd->need, over;
 
-	if (wait->polls && poll_quickly_locked(self))
-		return DAT_SUCCESS;
-	evd_drain_locked(evd);
-	enough = evd_count_locked(evd) >= evd->need;
 	if (enough && evd->notes & EVD_MAY_RETURN)
 		return take_first_locked(evd, self->event, self->more);
 	if (evd->state & EVD_DYING)
@@ -99,7 +78,7 @@ static DAT_RETURN evd_wait_poll_locked(struct wait *wait)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
 	if (evd->state & EVD_BROKEN && !enough)
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
-	over = wait_is_over(wait);
+	over = wait_is_over(&self->wait);
 	if (over && enough)
 		return take_first_locked(evd, self->event, self->more);
 	*self->more = evd_count_locked(evd);
@@ -110,21 +89,23 @@ static DAT_RETURN evd_wait_poll_locked(struct wait *wait)
 	return WAIT_ON;
 }
 
-static DAT_RETURN arm_locked(struct wait *wait)
+static DAT_RETURN evd_wait_poll_locked(struct wait *wait)
 {
-	struct dapl_evd *evd = evd_wait_waiter_of(wait)->evd;
+	const struct waiter *self = evd_wait_waiter_of(wait);
 
-	if (evd->cq && evd_arm_cq_locked(evd, false) != DAT_SUCCESS)
-		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
-	return evd_wait_poll_locked(wait);
+	if (wait->polls && poll_quickly_locked(self))
+		return DAT_SUCCESS;
+	evd_drain_locked(self->evd);
+	return evd_wait_status_locked(self);
 }
 
-/* A signal handler ran. Sets *more to the number of pending events. */
-static DAT_RETURN interrupted_locked(const struct waiter *self)
+static DAT_RETURN arm_locked(struct wait *wait)
 {
-	evd_drain_locked(self->evd);
-	*self->more = evd_count_locked(self->evd);
-	return DAT_INTERRUPTED_CALL; /* no failure: without a class */
+	const struct waiter *self = evd_wait_waiter_of(wait);
+
+	if (self->evd->cq && evd_arm_cq_locked(self->evd, false) != DAT_SUCCESS)
+		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
+	return evd_wait_status_locked(self);
 }
 
 /*
@@ -139,69 +120,18 @@ static void evd_wait_leave_locked(struct dapl_evd *evd, DAT_COUNT known)
 	evd_rearm_and_count_locked(evd, known);
 }
 
-/* ---- CM events ---- */
-
-/*
- * A waiter whose EVD takes only events of the CM reads the CM's events itself, which saves a wake-up of the
- * event thread. The caller holds no EVD lock.
- */
-static void read_begin(struct waiter *self)
-{
-	struct ib_device *device = self->evd->obj.ia->device;
-
-	if (!self->takes_cm || self->reads)
-		return;
-	self->wait.fds[1].fd = self->may_read ? ib_cm_acquire(device) : -1;
-	self->reads = self->wait.fds[1].fd >= 0;
-	self->wait.fds[2].fd = self->reads ? ib_cm_begin_progress() : -1;
-	self->wait.count = self->reads ? 3 : 1;
-	if (self->reads && self->awaits)
-		ib_cm_unawait(device);
-	else if (!self->reads && !self->awaits)
-		ib_cm_await(device);
-	self->awaits = !self->reads;
-}
-
-static void read_end(struct waiter *self)
-{
-	struct ib_device *device = self->evd->obj.ia->device;
-
-	if (self->reads)
-		ib_cm_release(device);
-	if (self->awaits)
-		ib_cm_unawait(device);
-	self->reads = self->awaits = false;
-	self->wait.count = 1;
-}
-
-/*
- * While the event thread runs upcalls, which may take any time, the waiter does not read: the event
- * thread reads after them.
- */
-static void read_events(struct waiter *self)
-{
-	struct dapl_evd *evd = self->evd;
-
-	lock_acquire(&evd->lock);
-	evd->notes |= EVD_AWAKE; /* an event posted to this EVD need not wake this thread */
-	lock_release(&evd->lock);
-	if (!ib_cm_read(evd->obj.ia->device)) {
-		self->may_read = false;
-		read_end(self);
-	} else if (!ib_cm_progresses()) {
-		self->wait.fds[2].fd = -1;
-	}
-}
-
 /* ---- between two polls ---- */
 
 static void evd_wait_leave_cancelled(struct wait *wait)
 {
 	struct waiter *self = evd_wait_waiter_of(wait);
 	struct dapl_evd *evd = self->evd;
+	bool fired = evd_wait_unblock(self);
 
-	read_end(self);
+	evd_wait_read_end(self);
 	lock_acquire(&evd->lock);
+	if (fired)
+		evd_disarmed_locked(evd);
 	evd_wait_leave_locked(evd, 0);
 	evd_unlock(evd);
 }
@@ -220,75 +150,7 @@ static DAT_RETURN evd_wait_pause_locked(struct wait *wait)
 		error = wait_break(wait, 0);
 	lock_admit(&evd->lock);
 	lock_acquire(&evd->lock);
-	return error == EINTR ? interrupted_locked(self) : WAIT_ON;
-}
-
-/* Releases the lock with the decision to block. Returns how many completions are missing. */
-static uint32_t block_begin(struct dapl_evd *evd)
-{
-	DAT_COUNT missing = evd->need - evd_count_locked(evd);
-
-	/*
-	 * Cleared under the lock together with the decision to block: each event that arrives
-	 * later sets it if it may end the wait.
-	 */
-	evd->notes &= (uint8_t) ~(EVD_MAY_RETURN | EVD_AWAKE);
-	if (evd->cq && missing > 1)
-		evd->arming |= EVD_MODERATED;
-	else
-		evd->arming &= ~EVD_MODERATED;
-	evd_tally_locked(evd, DCNT_EVD_WAIT_BLOCKED);
-	evd_unlock(evd);
-	return missing > 1 ? (uint32_t)missing : 1;
-}
-
-/* Reads the readable descriptors. Returns true if the CQ had fired. */
-static bool read_descriptors(struct waiter *self)
-{
-	const struct pollfd *fds = self->wait.fds;
-	struct dapl_evd *evd = self->evd;
-	bool fired = false;
-
-	if (fds[1].revents & POLLIN && evd->cq)
-		fired = ib_cq_collect(evd->cq);
-	else if ((fds[1].revents | fds[2].revents) & POLLIN)
-		read_events(self);
-	if (fds[0].revents & POLLIN)
-		wakefd_clear(&evd->wake);
-	return fired;
-}
-
-static DAT_RETURN evd_wait_block_locked(struct wait *wait)
-{
-	struct waiter *self = evd_wait_waiter_of(wait);
-	struct dapl_evd *evd = self->evd;
-	struct pollfd *fds = wait->fds;
-	bool fired, failed;
-	uint32_t missing;
-	int error;
-
-	missing = block_begin(evd);
-	if (evd->cq)
-		ib_cq_moderate(evd->cq, missing);
-	read_begin(self);
-	fds[0].revents = fds[1].revents = fds[2].revents = 0;
-	error = wait_block(wait);
-	fired = !error && read_descriptors(self);
-	failed = (error && error != EINTR) ||
-		 (fds[0].revents | fds[1].revents | fds[2].revents) & (POLLERR | POLLNVAL);
-	if (failed)
-		log_at(LOG_ERROR, "evd %p: ppoll: %s", (void *)evd,
-		       error ? strerror(error) : "a descriptor failed");
-	lock_acquire(&evd->lock);
-	if (fired) {
-		evd_tally_locked(evd, DCNT_EVD_WAIT_NOTIFY);
-		evd_disarmed_locked(evd);
-		/* The device does not report which completion was solicited. */
-		evd->notes |= evd->arming & EVD_SOLICITED ? EVD_MAY_RETURN : 0;
-	}
-	if (failed)
-		return DAT_ERROR(DAT_INTERNAL_ERROR, 0);
-	return error == EINTR ? interrupted_locked(self) : WAIT_ON;
+	return error == EINTR ? evd_wait_interrupted_locked(self) : WAIT_ON;
 }
 
 static const struct wait_ops evd_ops = {
@@ -340,7 +202,7 @@ static DAT_RETURN evd_wait_run_locked(struct waiter *self, DAT_COUNT threshold)
 	/* the device may be closed once this thread has left the EVD */
 	if (self->reads || self->awaits) {
 		lock_release(&evd->lock);
-		read_end(self);
+		evd_wait_read_end(self);
 		lock_acquire(&evd->lock);
 	}
 	evd_wait_leave_locked(evd, status_counts(status) ? *self->more : 0);
