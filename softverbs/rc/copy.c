@@ -184,17 +184,24 @@ static bool is_at_once(const struct divided *from)
 	return (from->last == 8 || from->last == 1) && from->count == from->body + 1;
 }
 
-/* By itself: the process stores it into its own memory; the kernel stores four bytes at once through a descriptor. */
+/*
+ * By itself: the process stores it into its own memory; the kernel stores four bytes at once through a descriptor. Of two
+ * bytes it would store the first one last, so these are two copies.
+ */
 static enum copy_result unit_out(struct sv_peer *peer, const struct divided *from,
 				 const struct iovec *there)
 {
-	uint8_t bytes[8];
+	uint8_t bytes[8], *to = there->iov_base;
 	struct iovec unit = { bytes, from->last };
+	const struct iovec each[2] = { { bytes, 1 }, { bytes + 1, 1 } };
+	const struct iovec each_there[2] = { { to, 1 }, { to + 1, 1 } };
 
 	if (!sv_memory_move(&unit, 1, from->part + from->body, from->count - from->body))
 		return COPY_HERE;
 	if (peer->copy == SV_COPY_SELF)
 		return sv_memory_store(there, bytes) ? COPY_DONE : COPY_THERE;
+	if (from->last == 2)
+		return copy_out(peer, each, 2, each_there, 2, 2);
 	return copy_out(peer, &unit, 1, there, 1, from->last);
 }
 
