@@ -49,10 +49,14 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *from, struct rdma_cm_eve
 		return *event ? 0 : __real_rdma_get_cm_event(from, event);
 	}
 	status = __real_rdma_get_cm_event(from, event);
-	if (status || (*event)->id != atomic_load(&first) ||
-	    (*event)->event != RDMA_CM_EVENT_DISCONNECTED)
+	if (status || (*event)->id != atomic_load(&first))
 		return status;
-	atomic_store(&kept, *event);
+	if ((*event)->event == RDMA_CM_EVENT_DISCONNECTED)
+		atomic_store(&kept, *event);
+	else if ((*event)->event == RDMA_CM_EVENT_TIMEWAIT_EXIT)
+		rdma_ack_cm_event(*event); /* it would not come without the answer */
+	else
+		return status;
 	errno = EAGAIN;
 	return -1;
 }
