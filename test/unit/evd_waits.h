@@ -7,7 +7,7 @@
 #define EVD_WAITS_H
 
 #include <signal.h>
-#include "test/unit/rig.h"
+#include "test/unit/evd_waiter.h"
 
 #define SHORT 20000u /* in microseconds; a wait that runs out */
 
@@ -85,61 +85,7 @@ static void test_timeout_is_not_rounded_down(void)
 	rig_close(&rig);
 }
 
-/* ---- a second thread that waits ---- */
-
-struct waiter {
-	pthread_t thread;
-	DAT_EVD_HANDLE evd;
-	DAT_TIMEOUT timeout;
-	DAT_COUNT threshold, more;
-	DAT_EVENT event;
-	DAT_RETURN status;
-	uint64_t took;
-	atomic_bool over;
-};
-
-static void *wait_run(void *arg)
-{
-	struct waiter *w = arg;
-	uint64_t begin = clock_now();
-
-	w->status = dat_evd_wait(w->evd, w->timeout, w->threshold, &w->event, &w->more);
-	w->took = clock_now() - begin;
-	atomic_store(&w->over, true);
-	return NULL;
-}
-
-static bool is_asleep(void *evd_handle)
-{
-	struct dapl_evd *evd = evd_handle;
-	bool asleep;
-
-	lock_acquire(&evd->lock);
-	asleep = evd->state & EVD_WAITED && !(evd->notes & EVD_MAY_RETURN);
-	lock_release(&evd->lock);
-	return asleep;
-}
-
-static bool is_asleep_or_over(void *arg)
-{
-	struct waiter *w = arg;
-
-	return atomic_load(&w->over) || is_asleep(w->evd);
-}
-
-static void wait_start(struct waiter *w, DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout,
-		       DAT_COUNT threshold)
-{
-	*w = (struct waiter){ .evd = evd, .timeout = timeout, .threshold = threshold };
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&w->thread, NULL, wait_run, w), 0);
-	CU_ASSERT_TRUE(unit_wait_for(is_asleep_or_over, w, UNIT_PATIENCE));
-}
-
-static DAT_RETURN wait_end(struct waiter *w)
-{
-	CU_ASSERT_TRUE_FATAL(unit_join(w->thread));
-	return w->status;
-}
+/* ---- what wakes a second thread ---- */
 
 static void test_software_event_wakes(void)
 {
@@ -333,27 +279,6 @@ static void test_signal(void)
 	signal_test(SA_RESTART, 1000); /* signals are held back once it has polled for so long */
 }
 
-/*
- * A thread cancelled inside ppoll does not return through ThreadSanitizer's wrapper, which then
- * misses the atomics of the cleanup handlers.
- */
-const char *__tsan_default_suppressions(void);
-__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void)
-{
-	return "race:leave_cancelled\n";
-}
-
-static void *wait_cancelled(void *arg)
-{
-	struct waiter *w = arg;
-
-	pthread_cleanup_push(unit_forget_stack, NULL);
-	CU_ASSERT_EQUAL(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL), 0);
-	wait_run(w);
-	pthread_cleanup_pop(0);
-	return NULL;
-}
-
 static void test_cancel(void)
 {
 	struct waiter w;
@@ -487,7 +412,7 @@ static void test_arming_fails(void)
 	rig_close(&rig);
 }
 
-/* ---- where the waiter sleeps ---- */
+/* ---- between poll and sleep ---- */
 
 static uint64_t late_id;
 
@@ -513,67 +438,6 @@ static void test_completion_before_the_arming(void)
 	MUST(dat_evd_wait(rig.recv, PATIENCE, 1, &event, &more));
 	CU_ASSERT_EQUAL(rig_cookie(&event), 7);
 	CU_ASSERT_EQUAL(rig_cq(rig.recv)->blocks, 0);
-	rig_close(&rig);
-}
-
-static unsigned blocks_of_a_wait(const struct rig *rig)
-{
-	unsigned before = rig_cq(rig->recv)->blocks;
-	struct waiter w;
-
-	wait_start(&w, rig->recv, DAT_TIMEOUT_INFINITE, 1);
-	MUST(rig_post_se(rig->recv, 1));
-	IS(wait_end(&w), DAT_SUCCESS);
-	CU_ASSERT_FALSE(wakefd_is_raised(&((struct dapl_evd *)rig->recv)->wake));
-	return rig_cq(rig->recv)->blocks - before;
-}
-
-/* A CNO may look at the channel as well, or a consumer with the EVD's descriptor. */
-static void test_where_it_sleeps(void)
-{
-	DAT_CNO_HANDLE cno;
-	DAT_FD fd;
-	struct rig rig;
-
-	rig_open(&rig, NULL);
-	CU_ASSERT_EQUAL(blocks_of_a_wait(&rig), EVD_BLOCKS);
-	MUST(dat_cno_create(rig.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
-	MUST(dat_evd_modify_cno(rig.recv, cno));
-	CU_ASSERT_EQUAL(blocks_of_a_wait(&rig), 0);
-	MUST(dat_evd_modify_cno(rig.recv, DAT_HANDLE_NULL));
-	CU_ASSERT_EQUAL(blocks_of_a_wait(&rig), EVD_BLOCKS);
-	MUST(DAT_EVD_GET_FD(rig.recv, &fd));
-	CU_ASSERT_EQUAL(blocks_of_a_wait(&rig), 0);
-	MUST(dat_cno_free(cno));
-	rig_close(&rig);
-}
-
-/* The CQ has fired for a waiter that is cancelled before it knows: the next one arms the CQ again. */
-static void test_fired_for_a_cancelled_waiter(void)
-{
-	DAT_EP_ATTR attr = rig_attr();
-	struct waiter w;
-	struct ib_cq *cq;
-	struct rig rig;
-
-	if (!EVD_BLOCKS)
-		return;
-	rig_open(&rig, &attr);
-	cq = rig_cq(rig.recv);
-	w = (struct waiter){ .evd = rig.recv, .timeout = DAT_TIMEOUT_INFINITE, .threshold = 1 };
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&w.thread, NULL, wait_cancelled, &w), 0);
-	CU_ASSERT_TRUE(unit_wait_for(is_asleep, rig.recv, UNIT_PATIENCE));
-	pthread_mutex_lock(&fake.lock);
-	cq->armed = false;
-	cq->fired = true;
-	pthread_mutex_unlock(&fake.lock);
-	CU_ASSERT_EQUAL(pthread_cancel(w.thread), 0);
-	CU_ASSERT_TRUE_FATAL(unit_join(w.thread));
-	MUST(rig_recv(&rig, 7));
-	wait_start(&w, rig.recv, DAT_TIMEOUT_INFINITE, 1);
-	rig_complete(rig.recv, fake.last.wr_id, DAT_DTO_SUCCESS, 3);
-	IS(wait_end(&w), DAT_SUCCESS);
-	CU_ASSERT_EQUAL(cq->arms, 2);
 	rig_close(&rig);
 }
 
@@ -604,10 +468,6 @@ static const struct unit_test evd_waits[] = {
 	{ "SOLICITED_WAIT receives wake by the sender's flag", test_solicited },
 	{ "a wait on a CQ that cannot be armed fails", test_arming_fails },
 	{ "a completion between poll and arming ends the wait", test_completion_before_the_arming },
-	{ "a waiter sleeps on the CQ itself if no other thread needs its channel",
-	  test_where_it_sleeps },
-	{ "a CQ that fired for a cancelled waiter is armed again",
-	  test_fired_for_a_cancelled_waiter },
 };
 
 #endif
