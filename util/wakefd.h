@@ -19,8 +19,7 @@ struct wakefd {
 #define WAKEFD_RAISED	1u
 #define WAKEFD_SIGNAL	2u /* set by wakefd_signal, until wakefd_take_signal */
 #define WAKEFD_FD_SHIFT 2
-	atomic_uint
-		writers; /* threads that may be writing to the descriptor, or calling the listener */
+	atomic_uint writers; /* threads that may use the descriptor or call the listener */
 	_Atomic(const struct wakefd_listener *) listener;
 };
 

@@ -210,8 +210,7 @@ enum cq_armed {
 	ARM_ANY,
 	ARM_TYPE = 3,
 	ARM_BLOCKED = 4,
-	ARM_INTERRUPTED =
-		8, /* by another thread of the owner: the word is not what the thread sleeps on */
+	ARM_INTERRUPTED = 8, /* so that the word is not the one that the thread sleeps on */
 	ARM_ROUND_SHIFT = 4,
 };
 

@@ -33,7 +33,7 @@ static inline struct waiter *evd_wait_waiter_of(struct wait *wait)
 DAT_RETURN evd_wait_block_locked(struct wait *wait);
 /* A signal handler ran. Sets *more to the number of pending events. */
 DAT_RETURN evd_wait_interrupted_locked(const struct waiter *self);
-/* The thread was cancelled while it blocked on the CQ, or elsewhere. Returns true if the CQ had fired. */
+/* Ends a block on the CQ itself; does nothing after one on descriptors. Returns true if the CQ has fired. */
 bool evd_wait_unblock(struct waiter *self);
 /* The thread leaves the EVD, and reads no CM events any more. The caller holds no EVD lock. */
 void evd_wait_read_end(struct waiter *self);
