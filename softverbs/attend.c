@@ -192,7 +192,7 @@ static void qp_peer_gone(struct sv_qp *qp, void *arg)
 	if (atomic_load_explicit(&qp->peer, memory_order_acquire) != arg)
 		return;
 	sv_sq_peer_gone(qp);
-	sv_rx_tell(qp);
+	sv_rx_notify(qp);
 	if (qp->srq)
 		sv_srq_recover(qp->srq);
 	cq_handle(qp->recv_cq->index, sv_cq_peer_gone);

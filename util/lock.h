@@ -36,7 +36,7 @@ static inline void cpu_relax(void)
 }
 
 /* A waiter polls this often before it starts to leave the processor between polls. */
-#define LOCK_LOOKS 100u
+#define LOCK_POLLS 100u
 
 #define LOCK_INITIALIZER(rank_)                    \
 	{                                          \
@@ -57,7 +57,7 @@ static inline unsigned lock_rank(const struct lock *lock)
 	return atomic_load_explicit(&lock->rank, memory_order_relaxed);
 }
 
-static inline bool lock_take(struct lock *lock)
+static inline bool lock_try_by_all(struct lock *lock)
 {
 	/* acquire: what the last holder wrote is seen */
 	return !atomic_exchange_explicit(&lock->hold[LOCK_BY_ALL], true, memory_order_acquire);
@@ -111,7 +111,7 @@ static inline bool lock_try(struct lock *lock)
 
 /*
  * The section must be short and must not block. Contention is rare, and the holder may be preempted: the waiter
- * polls LOCK_LOOKS times and then leaves the processor between polls.
+ * polls LOCK_POLLS times and then leaves the processor between polls.
  */
 static inline void lock_acquire(struct lock *lock)
 {
@@ -134,15 +134,15 @@ static inline void lock_release(struct lock *lock)
 		lock_check_released(lock);
 }
 
-#define LOCK_ADMITS (10 * LOCK_LOOKS)
+#define LOCK_ADMITS (10 * LOCK_POLLS)
 
 static __attribute__((noinline, cold, unused)) void lock_admit_slow(struct lock *lock)
 {
-	for (unsigned looks = 0; looks < LOCK_ADMITS; looks++) {
+	for (unsigned polls = 0; polls < LOCK_ADMITS; polls++) {
 		if (!atomic_load_explicit(&lock->waiters, memory_order_relaxed) ||
 		    atomic_load_explicit(&lock->hold[LOCK_BY_ALL], memory_order_relaxed))
 			return;
-		if (looks < LOCK_LOOKS)
+		if (polls < LOCK_POLLS)
 			cpu_relax();
 		else
 			sched_yield();

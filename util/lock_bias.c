@@ -127,10 +127,10 @@ static bool lock_revoke(struct lock *lock)
 /* ---- acquisition ---- */
 
 /* Takes the entry of all threads. */
-static bool lock_take_only(struct lock *lock)
+static bool lock_try_only(struct lock *lock)
 {
 	return !atomic_load_explicit(&lock->hold[LOCK_BY_ALL], memory_order_relaxed) &&
-	       lock_take(lock);
+	       lock_try_by_all(lock);
 }
 
 /*
@@ -158,12 +158,12 @@ static void lock_leave_processor(void)
 static __attribute__((noinline, cold)) void lock_wait(struct lock *lock,
 						      bool (*tried)(struct lock *))
 {
-	unsigned looks = 0;
+	unsigned polls = 0;
 
 	/* relaxed: a hint for lock_admit */
 	atomic_fetch_add_explicit(&lock->waiters, 1, memory_order_relaxed);
 	while (!tried(lock)) {
-		if (++looks < LOCK_LOOKS)
+		if (++polls < LOCK_POLLS)
 			cpu_relax();
 		else
 			lock_leave_processor();
@@ -178,8 +178,8 @@ static bool lock_is_biased(const struct lock *lock)
 
 void lock_acquire_slow(struct lock *lock)
 {
-	if (__builtin_expect(!lock_take(lock), 0))
-		lock_wait(lock, lock_take_only);
+	if (__builtin_expect(!lock_try_by_all(lock), 0))
+		lock_wait(lock, lock_try_only);
 	if (lock_is_biased(lock))
 		lock_wait(lock, lock_revoke);
 	lock_count(lock);
@@ -187,7 +187,7 @@ void lock_acquire_slow(struct lock *lock)
 
 bool lock_try_slow(struct lock *lock)
 {
-	if (!lock_take(lock))
+	if (!lock_try_by_all(lock))
 		return false;
 	if (lock_is_biased(lock) && !lock_revoke(lock)) {
 		/* release: the next holder sees that the bias has ended */

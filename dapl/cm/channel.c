@@ -45,7 +45,7 @@ static int source_control(struct cm_channel *channel, int operation, const struc
 	return errno;
 }
 
-int cm_source_watch(struct cm_channel *channel, struct cm_source *source, uint32_t events)
+int cm_source_add(struct cm_channel *channel, struct cm_source *source, uint32_t events)
 {
 	return source_control(channel, EPOLL_CTL_ADD, source, events);
 }
@@ -145,7 +145,7 @@ static int sources_open(struct cm_channel *channel)
 	if (channel->timers_due.fd < 0 || queued < 0 ||
 	    epoll_ctl(channel->channel.fd, EPOLL_CTL_ADD, queued, &event))
 		return errno;
-	return cm_source_watch(channel, &channel->timers_due, EPOLLIN);
+	return cm_source_add(channel, &channel->timers_due, EPOLLIN);
 }
 
 /* Accepts an incomplete channel. */

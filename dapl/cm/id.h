@@ -149,7 +149,7 @@ static inline struct cm_channel *cm_channel_of(struct rdma_event_channel *channe
 /* channel.c. The channel's lock. cm_unlock makes the channel's descriptor readable if events are queued. */
 void cm_lock(struct cm_channel *channel);
 void cm_unlock(struct cm_channel *channel);
-int cm_source_watch(struct cm_channel *channel, struct cm_source *source, uint32_t events);
+int cm_source_add(struct cm_channel *channel, struct cm_source *source, uint32_t events);
 void cm_source_change(struct cm_channel *channel, struct cm_source *source, uint32_t events);
 void cm_source_ignore(struct cm_channel *channel, struct cm_source *source);
 void cm_source_close(struct cm_channel *channel, struct cm_source *source);
@@ -181,7 +181,7 @@ void cm_port_close(struct cm_channel *channel);
 /* Encodes the endpoint of this side's QP. */
 void cm_endpoint_here(const struct cm_id *id, unsigned char bytes[CM_ENDPOINT]);
 /* Copies the parameters of a REQ or REP to the identifier; sets `mtu` to the agreed one. */
-void cm_peer_take(struct cm_id *id, const struct cm_message *message, const void *data);
+void cm_peer_copy(struct cm_id *id, const struct cm_message *message, const void *data);
 
 /* qp_attr.c: the address vector of the path to an endpoint. */
 void cm_path(const struct cm_channel *channel, const struct cm_endpoint *to,

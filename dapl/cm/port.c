@@ -132,7 +132,7 @@ static uint8_t mtu_agreed(const struct cm_port *port, const struct cm_message *m
 	return peer < port->mtu ? peer : port->mtu;
 }
 
-void cm_peer_take(struct cm_id *id, const struct cm_message *message, const void *data)
+void cm_peer_copy(struct cm_id *id, const struct cm_message *message, const void *data)
 {
 	id->peer = *message;
 	cm_endpoint_read(&id->endpoint, message->saddr);

@@ -38,7 +38,7 @@ static int scm_active_begin(struct scm_id *id)
 	if (connect(id->socket.fd, to, sizeof(struct sockaddr_in)) && errno != EINPROGRESS)
 		error = errno;
 	if (!error)
-		error = cm_source_watch(id->cm.channel, &id->socket, EPOLLOUT);
+		error = cm_source_add(id->cm.channel, &id->socket, EPOLLOUT);
 	/* a host under load may return the error at once instead of later */
 	if (error)
 		scm_close(id);
@@ -148,7 +148,7 @@ static void answered(struct scm_id *id, const struct cm_message *message, const 
 {
 	bool right_kind;
 
-	cm_peer_take(&id->cm, message, data);
+	cm_peer_copy(&id->cm, message, data);
 	right_kind = id->cm.endpoint.qp_type == id->cm.id.qp_type;
 	id->got = 0;
 	if (message->op == CM_REP && right_kind && cm_is_datagram(&id->cm)) {
@@ -210,6 +210,6 @@ int scm_establish(struct cm_id *given)
 	int error = id->socket.fd < 0 ? EPIPE : scm_send(id, rtu, sizeof(rtu));
 
 	if (!error && id->ignored)
-		error = cm_source_watch(given->channel, &id->socket, EPOLLIN);
+		error = cm_source_add(given->channel, &id->socket, EPOLLIN);
 	return error;
 }

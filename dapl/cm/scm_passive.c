@@ -92,7 +92,7 @@ static void requested(struct scm_id *id, const struct cm_message *message,
 {
 	struct cm_id *listener;
 
-	cm_peer_take(&id->cm, message, data);
+	cm_peer_copy(&id->cm, message, data);
 	id->old_form = message->ver < 8;
 	listener = message->op != CM_REQ ? NULL
 					 : cm_listener_find(id->cm.channel, id->cm.local,
@@ -143,7 +143,7 @@ static void read_request(struct scm_id *id)
 		half_open_drop(id);
 }
 
-static void request_late(struct cm_channel *channel, struct cm_timer *timer)
+static void request_expire(struct cm_channel *channel, struct cm_timer *timer)
 {
 	struct scm_id *id = (struct scm_id *)((char *)timer - offsetof(struct scm_id, cm.timer));
 
@@ -196,11 +196,11 @@ static void accepted(struct scm_id *listener, int fd)
 	new->local = listener->cm.local;
 	id->own = listener->own;
 	half_open_begin(listener, id);
-	if (cm_source_watch(channel, &id->socket, EPOLLIN)) {
+	if (cm_source_add(channel, &id->socket, EPOLLIN)) {
 		half_open_drop(id);
 		return;
 	}
-	new->timer.call = request_late;
+	new->timer.call = request_expire;
 	cm_timer_arm(channel, &new->timer, clock_now() + SCM_PATIENCE);
 	if (listener->waiting_count > SCM_HALF_OPEN_MOST)
 		half_open_refuse(TAILQ_FIRST(&listener->waiting), "too many send no request");
@@ -260,7 +260,7 @@ int scm_listen(struct cm_id *given)
 	id->socket.ready = scm_passive_listener_ready;
 	error = listen_at(id);
 	if (!error)
-		error = cm_source_watch(given->channel, &id->socket, EPOLLIN);
+		error = cm_source_add(given->channel, &id->socket, EPOLLIN);
 	if (error)
 		scm_close(id);
 	return error;
@@ -285,7 +285,7 @@ static void accept_over(struct scm_id *id)
 		cm_event_post(&id->cm, CM_SLOT_ANSWER, RDMA_CM_EVENT_CONNECT_ERROR, -EPROTO);
 }
 
-static void rtu_late(struct cm_channel *channel, struct cm_timer *timer)
+static void rtu_expire(struct cm_channel *channel, struct cm_timer *timer)
 {
 	struct scm_id *id = (struct scm_id *)((char *)timer - offsetof(struct scm_id, cm.timer));
 
@@ -328,7 +328,7 @@ int scm_accept(struct cm_id *given, const void *data, uint16_t size)
 		return EINVAL;
 	given->state = CM_ACCEPTED;
 	id->got = 0;
-	given->timer.call = rtu_late;
+	given->timer.call = rtu_expire;
 	cm_timer_arm(given->channel, &given->timer, clock_now() + SCM_PATIENCE);
 	return 0;
 }

@@ -78,7 +78,7 @@ void ucm_send(struct cm_channel *channel, uint16_t lid, uint32_t qpn, const void
 	      size_t size);
 
 /* ucm_conn.c */
-struct ucm_conn *ucm_conn_new(struct cm_channel *channel, struct cm_id *id, bool takes_port);
+struct ucm_conn *ucm_conn_new(struct cm_channel *channel, struct cm_id *id, bool wants_port);
 void ucm_conn_free(struct ucm_conn *conn); /* detaches its identifier */
 struct ucm_conn *ucm_conn_find(struct cm_channel *channel, const struct cm_message *message);
 struct ucm_conn *ucm_conn_of_request(struct cm_channel *channel, const struct cm_message *request);

@@ -26,7 +26,7 @@ static bool by_id_grow(struct ucm *ucm)
 
 /* Returns a free number, or 0 if there is none. The search begins after the last one, so that a number is not
  * reused soon. */
-static uint32_t id_take(struct ucm *ucm, struct ucm_conn *conn)
+static uint32_t id_allocate(struct ucm *ucm, struct ucm_conn *conn)
 {
 	uint32_t tries, at;
 
@@ -46,7 +46,7 @@ static uint32_t id_take(struct ucm *ucm, struct ucm_conn *conn)
 }
 
 /* Returns a free port of 16 bits, since peers compare no more; not one with a listener. */
-static uint16_t port_take(struct cm_channel *channel, struct ucm_conn *conn)
+static uint16_t port_allocate(struct cm_channel *channel, struct ucm_conn *conn)
 {
 	struct ucm *ucm = channel->ucm;
 	uint32_t tries;
@@ -63,7 +63,7 @@ static uint16_t port_take(struct cm_channel *channel, struct ucm_conn *conn)
 	return 0;
 }
 
-struct ucm_conn *ucm_conn_new(struct cm_channel *channel, struct cm_id *id, bool takes_port)
+struct ucm_conn *ucm_conn_new(struct cm_channel *channel, struct cm_id *id, bool wants_port)
 {
 	struct ucm_conn *conn = calloc(1, sizeof(*conn));
 	struct ucm *ucm = channel->ucm;
@@ -73,11 +73,11 @@ struct ucm_conn *ucm_conn_new(struct cm_channel *channel, struct cm_id *id, bool
 	conn->channel = channel;
 	conn->head = (struct cm_message){ .ver = CM_VERSION, .sqpn = ucm->qp->qp_num };
 	LIST_INSERT_HEAD(&ucm->conns, conn, entry);
-	conn->head.s_id = id_take(ucm, conn);
-	if (conn->head.s_id && takes_port)
-		conn->head.sport = port_take(channel, conn);
+	conn->head.s_id = id_allocate(ucm, conn);
+	if (conn->head.s_id && wants_port)
+		conn->head.sport = port_allocate(channel, conn);
 	conn->holds_port = conn->head.sport;
-	if (!conn->head.s_id || (takes_port && !conn->holds_port)) {
+	if (!conn->head.s_id || (wants_port && !conn->holds_port)) {
 		ucm_conn_free(conn);
 		return NULL;
 	}

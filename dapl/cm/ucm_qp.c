@@ -192,7 +192,7 @@ static int start(struct cm_channel *channel)
 	if (!error)
 		error = ibv_req_notify_cq(ucm->recv_cq, 0);
 	ucm->arrivals = (struct cm_source){ .fd = ucm->completions->fd, .ready = arrived };
-	return error ? error : cm_source_watch(channel, &ucm->arrivals, EPOLLIN);
+	return error ? error : cm_source_add(channel, &ucm->arrivals, EPOLLIN);
 }
 
 /* Makes the address by which peers find the port's CM; consumers store as many bytes of it as of an IPv6

@@ -68,7 +68,7 @@ static void request_new(struct cm_channel *channel, const struct cm_message *mes
 	conn->head.d_id = message->s_id;
 	memcpy(conn->head.daddr, message->saddr, CM_ENDPOINT);
 	id->local = (uint16_t)message->dport;
-	cm_peer_take(id, message, data);
+	cm_peer_copy(id, message, data);
 	cm_id_request(id, listener);
 	address_of_request(id);
 	cm_event_request(listener, id);
@@ -97,7 +97,7 @@ static void reply(struct ucm_conn *conn, const struct cm_message *message, const
 		return;
 	conn->head.d_id = message->s_id;
 	memcpy(conn->head.daddr, message->saddr, CM_ENDPOINT);
-	cm_peer_take(id, message, data);
+	cm_peer_copy(id, message, data);
 	ucm_settle(conn, UCM_ANSWERED);
 	if (cm_is_datagram(id)) {
 		ucm_say(conn, CM_RTU, NULL, 0);
@@ -117,7 +117,7 @@ static void request_rejected(struct ucm_conn *conn, const struct cm_message *mes
 		if (!cm_is_datagram(id))
 			cm_event_post(id, CM_SLOT_ANSWER, RDMA_CM_EVENT_CONNECT_ERROR, -EPROTO);
 	} else if (conn->state == UCM_REQUESTING && id) {
-		cm_peer_take(id, message, data);
+		cm_peer_copy(id, message, data);
 		if (!by_user)
 			id->peer.p_size = 0;
 		cm_event_rejected(id, by_user ? CM_REJECTED_BY_APP : CM_REJECTED_BY_CM);

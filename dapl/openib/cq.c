@@ -53,7 +53,7 @@ DAT_RETURN ib_cq_destroy(struct ib_cq *cq)
 
 	if (!cq)
 		return DAT_SUCCESS;
-	ib_cq_unwatch(cq);
+	ib_cq_unregister(cq);
 	while (ib_cq_collect(cq))
 		;
 	unacked = atomic_exchange(&cq->unacked, 0);

@@ -160,67 +160,67 @@ static void alarms_run(struct ib_device *device)
 
 /* --- watched completion queues --------------------------------------------------------------- */
 
-static struct ib_watch *watch_acquire(struct ib_device *device, struct ib_cq *cq)
+static struct ib_cq_tag *tag_acquire(struct ib_device *device, struct ib_cq *cq)
 {
-	struct ib_watch *watch;
+	struct ib_cq_tag *tag;
 
 	pthread_mutex_lock(&device->lock);
-	watch = SLIST_FIRST(&device->free_watches);
-	if (watch)
-		SLIST_REMOVE_HEAD(&device->free_watches, entry);
+	tag = SLIST_FIRST(&device->free_tags);
+	if (tag)
+		SLIST_REMOVE_HEAD(&device->free_tags, entry);
 	else
-		watch = calloc(1, sizeof(*watch));
-	if (watch)
-		watch->cq = cq;
+		tag = calloc(1, sizeof(*tag));
+	if (tag)
+		tag->cq = cq;
 	pthread_mutex_unlock(&device->lock);
-	return watch;
+	return tag;
 }
 
-static void watch_release(struct ib_device *device, struct ib_watch *watch, const struct ib_cq *cq)
+static void tag_release(struct ib_device *device, struct ib_cq_tag *tag, const struct ib_cq *cq)
 {
 	pthread_mutex_lock(&device->lock);
-	watch->cq = NULL;
+	tag->cq = NULL;
 	while (device->current == cq && !ib_in_upcall(device))
 		pthread_cond_wait(&device->upcall_done, &device->lock);
-	SLIST_INSERT_HEAD(&device->free_watches, watch, entry);
+	SLIST_INSERT_HEAD(&device->free_tags, tag, entry);
 	pthread_mutex_unlock(&device->lock);
 }
 
-DAT_RETURN ib_cq_watch(struct ib_cq *cq)
+DAT_RETURN ib_cq_register(struct ib_cq *cq)
 {
 	struct ib_device *device = cq->device;
-	struct ib_watch *watch = watch_acquire(device, cq);
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+	struct ib_cq_tag *tag = tag_acquire(device, cq);
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = tag };
 
-	if (!watch)
+	if (!tag)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	if (epoll_ctl(device->epoll, EPOLL_CTL_ADD, cq->channel->fd, &event)) {
 		ib_error(errno, "epoll_ctl", "completion channel");
-		watch_release(device, watch, cq);
+		tag_release(device, tag, cq);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
-	cq->watch = watch;
+	cq->tag = tag;
 	return DAT_SUCCESS;
 }
 
-void ib_cq_unwatch(struct ib_cq *cq)
+void ib_cq_unregister(struct ib_cq *cq)
 {
 	struct ib_device *device = cq->device;
 
-	if (!cq->watch)
+	if (!cq->tag)
 		return;
 	if (epoll_ctl(device->epoll, EPOLL_CTL_DEL, cq->channel->fd, NULL))
 		ib_error(errno, "epoll_ctl", "completion channel");
-	watch_release(device, cq->watch, cq);
-	cq->watch = NULL;
+	tag_release(device, cq->tag, cq);
+	cq->tag = NULL;
 }
 
-static void watch_read(struct ib_device *device, struct ib_watch *watch)
+static void tag_read(struct ib_device *device, struct ib_cq_tag *tag)
 {
 	struct ib_cq *cq;
 
 	pthread_mutex_lock(&device->lock);
-	cq = watch->cq;
+	cq = tag->cq;
 	device->current = cq;
 	pthread_mutex_unlock(&device->lock);
 	if (!cq)
@@ -230,13 +230,13 @@ static void watch_read(struct ib_device *device, struct ib_watch *watch)
 	upcall_end(device);
 }
 
-static void watches_free(struct ib_device *device)
+static void tags_free(struct ib_device *device)
 {
-	struct ib_watch *watch;
+	struct ib_cq_tag *tag;
 
-	while ((watch = SLIST_FIRST(&device->free_watches))) {
-		SLIST_REMOVE_HEAD(&device->free_watches, entry);
-		free(watch);
+	while ((tag = SLIST_FIRST(&device->free_tags))) {
+		SLIST_REMOVE_HEAD(&device->free_tags, entry);
+		free(tag);
 	}
 }
 
@@ -259,7 +259,7 @@ static void ready_serve(struct ib_device *device, void *tag)
 	else if (tag == &device->wake)
 		woken(device);
 	else
-		watch_read(device, tag);
+		tag_read(device, tag);
 }
 
 static void *events_run(void *arg)
@@ -339,5 +339,5 @@ void events_stop(struct ib_device *device)
 	if (error)
 		ib_error(error, "pthread_join", device->attr.device_name);
 	close(device->epoll);
-	watches_free(device);
+	tags_free(device);
 }

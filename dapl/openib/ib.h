@@ -432,8 +432,8 @@ bool ib_cq_block_end(struct ib_cq *cq);	      /* true if the CQ has fired */
 #define IB_CQ_MODERATION_US 100
 void ib_cq_moderate(struct ib_cq *cq, uint32_t count);
 /* From now on the event thread reads the channel, too, and makes the `completion` upcall. */
-DAT_RETURN ib_cq_watch(struct ib_cq *cq);
-void ib_cq_unwatch(
+DAT_RETURN ib_cq_register(struct ib_cq *cq);
+void ib_cq_unregister(
 	struct
 	ib_cq *cq); /* a no-op if not watched; waits for a running upcall, unless called from one */
 

@@ -8,7 +8,7 @@
 
 #define PORT_TRIES 16
 
-static bool is_taken(int error)
+static bool is_in_use(int error)
 {
 	return error == EADDRINUSE || error == EADDRNOTAVAIL || error == EBUSY;
 }
@@ -52,7 +52,7 @@ static int listen_on_both(struct ib_listener *listener, uint16_t port)
 			return 0;
 		rdma_destroy_id(listener->id);
 		listener->id = NULL;
-	} while (is_taken(error) && --tries);
+	} while (is_in_use(error) && --tries);
 	return error;
 }
 
@@ -73,7 +73,7 @@ DAT_RETURN ib_listen(struct ib_device *device, uint16_t port, void *owner,
 		return DAT_SUCCESS;
 	*listener = NULL;
 	free(new);
-	if (is_taken(error))
+	if (is_in_use(error))
 		/* an expected result: not logged */
 		return DAT_ERROR(DAT_CONN_QUAL_IN_USE, 0);
 	return ib_error(error, "rdma_listen", "listener");

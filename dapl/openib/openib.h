@@ -79,16 +79,16 @@ struct ib_device {
 	LIST_HEAD(, ib_conn) draining; /* conn_drain.c */
 	pthread_cond_t left;	       /* signalled when one leaves `draining`; CLOCK_MONOTONIC */
 	struct ib_alarm *alarms;
-	SLIST_HEAD(, ib_watch) free_watches;
+	SLIST_HEAD(, ib_cq_tag) free_tags;
 };
 
 /*
  * The epoll tag of a watched CQ. It outlives the CQ, since epoll may have returned it just before the CQ is unwatched;
  * so it is reused for another CQ, and freed with the device.
  */
-struct ib_watch {
-	SLIST_ENTRY(ib_watch) entry; /* guarded by the device's lock, like `cq` */
-	struct ib_cq *cq;	     /* NULL: unwatched */
+struct ib_cq_tag {
+	SLIST_ENTRY(ib_cq_tag) entry; /* guarded by the device's lock, like `cq` */
+	struct ib_cq *cq;	      /* NULL: unwatched */
 };
 
 struct ib_pd {
@@ -112,7 +112,8 @@ struct ib_cq {
 	_Atomic unsigned unacked;    /* channel events read but not yet acknowledged */
 	_Atomic uint32_t moderation; /* completions until the CQ fires */
 	struct ib_device *device;
-	struct ib_watch *watch; /* serialised by the callers of ib_cq_watch and ib_cq_unwatch */
+	struct ib_cq_tag
+		*tag; /* serialised by the callers of ib_cq_register and ib_cq_unregister */
 	void *owner;
 };
 

@@ -73,7 +73,7 @@ static void *open_library(struct sr_record *rec)
  */
 static bool record_load_locked(struct sr_record *rec)
 {
-	bool nested = !turn_take_locked(&rec->lib->turn), registered = false;
+	bool nested = !turn_acquire_locked(&rec->lib->turn), registered = false;
 	struct sr_record *outer = loading;
 	DAT_PROVIDER_INIT_FUNC init = NULL;
 	DAT_PROVIDER_FINI_FUNC fini = NULL;
@@ -108,7 +108,7 @@ static bool record_load_locked(struct sr_record *rec)
 		reg_lock();
 	}
 	if (!nested)
-		turn_give_locked(&rec->lib->turn);
+		turn_release_locked(&rec->lib->turn);
 	return registered;
 }
 
@@ -119,9 +119,9 @@ static void record_unload_locked(struct sr_record *rec)
 	bool nested;
 	void *dl;
 
-	if (!turn_take_locked(&rec->key->turn))
+	if (!turn_acquire_locked(&rec->key->turn))
 		return; /* called in its own initialisation, which checks refs afterwards */
-	nested = !turn_take_locked(&rec->lib->turn);
+	nested = !turn_acquire_locked(&rec->lib->turn);
 	if (!rec->refs && rec->dl) {
 		dl = rec->dl;
 		fini = rec->fini;
@@ -132,8 +132,8 @@ static void record_unload_locked(struct sr_record *rec)
 		reg_lock();
 	}
 	if (!nested)
-		turn_give_locked(&rec->lib->turn);
-	turn_give_locked(&rec->key->turn);
+		turn_release_locked(&rec->lib->turn);
+	turn_release_locked(&rec->key->turn);
 }
 
 /* Tries the fallbacks in order; true as soon as a library has registered the key. */
@@ -141,11 +141,11 @@ static bool chain_load_locked(struct sr_key *key)
 {
 	struct sr_record *rec;
 
-	turn_take_locked(&key->turn);
+	turn_acquire_locked(&key->turn);
 	TAILQ_FOREACH(rec, &key->chain, link)
 		if (record_load_locked(rec))
 			break;
-	turn_give_locked(&key->turn);
+	turn_release_locked(&key->turn);
 	return rec;
 }
 

@@ -60,8 +60,8 @@ struct turn {
 	pthread_t by;
 };
 
-bool turn_take_locked(struct turn *turn); /* waits; false: this thread has it already */
-void turn_give_locked(struct turn *turn);
+bool turn_acquire_locked(struct turn *turn); /* waits; false: this thread has it already */
+void turn_release_locked(struct turn *turn);
 bool turn_is_mine_locked(const struct turn *turn);
 
 /* conf.c: one record of dat.conf; the strings live until the sink returns. */

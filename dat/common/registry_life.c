@@ -36,7 +36,7 @@ bool turn_is_mine_locked(const struct turn *turn)
 	return turn->taken && pthread_equal(turn->by, pthread_self());
 }
 
-bool turn_take_locked(struct turn *turn)
+bool turn_acquire_locked(struct turn *turn)
 {
 	if (turn_is_mine_locked(turn))
 		return false;
@@ -47,7 +47,7 @@ bool turn_take_locked(struct turn *turn)
 	return true;
 }
 
-void turn_give_locked(struct turn *turn)
+void turn_release_locked(struct turn *turn)
 {
 	turn->taken = false;
 	reg_wake_locked();
@@ -99,10 +99,10 @@ static void become_ready_locked(void)
 DAT_RETURN reg_enter(void)
 {
 	reg_lock();
-	if (life == LIFE_NEW && turn_take_locked(&reading)) {
+	if (life == LIFE_NEW && turn_acquire_locked(&reading)) {
 		if (life == LIFE_NEW)
 			become_ready_locked();
-		turn_give_locked(&reading);
+		turn_release_locked(&reading);
 	}
 	if (life == LIFE_GONE) {
 		reg_unlock();

@@ -55,7 +55,7 @@ int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *param)
 	if (id_is_datagram(id))
 		return sv_cm_datagram_accept(id, param);
 	sv_cm_lock();
-	error = id->state == CM_REQUESTED ? sv_cm_params_take(id, param) : EINVAL;
+	error = id->state == CM_REQUESTED ? sv_cm_params_copy(id, param) : EINVAL;
 	sv_cm_unlock();
 	if (error)
 		return sv_cm_fail(error);

@@ -136,7 +136,7 @@ struct cm_lookup; /* lookup.c: the query for the process that listens on a port 
 
 /* A bound port. */
 struct cm_port {
-	struct engine_fd watch; /* listening: accepts the connections of lookups */
+	struct engine_fd handler; /* listening: accepts the connections of lookups */
 	struct engine_job job;
 	struct sv_ip ip;
 	uint16_t space, number;
@@ -174,7 +174,7 @@ struct cm_id {
 
 	/* members of a listener */
 	unsigned backlog, queued;
-	bool telling; /* the timer runs for requests that were not reported yet */
+	bool mra_armed; /* the timer runs for requests that were not reported yet */
 	unsigned parked_count;
 	TAILQ_HEAD(, cm_id) parked;
 
@@ -342,8 +342,8 @@ void sv_cm_lookup_answer(int fd);
 /* Whether an address that is none of this host may be one of another host's. */
 bool sv_cm_far_reaches(const struct sockaddr *target);
 /* Starts a search on the other host; 0 or an errno. It ends as a lookup does, and begins with the known listener. */
-int sv_cm_far_look_locked(struct cm_id *id, uint32_t space, uint16_t number,
-			  const struct sv_ip *ip);
+int sv_cm_far_lookup_locked(struct cm_id *id, uint32_t space, uint16_t number,
+			    const struct sv_ip *ip);
 int sv_cm_far_ask_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct sv_ip *ip);
 
 /* ---- wire.c ---- */
@@ -352,7 +352,7 @@ void sv_cm_wire_write(uint8_t bytes[static CM_WIRE_SIZE], const struct cm_messag
 bool sv_cm_wire_read(const uint8_t *bytes, size_t size, struct cm_message *message);
 
 /* ---- connect.c ---- */
-int sv_cm_params_take(struct cm_id *id, const struct rdma_conn_param *param);
+int sv_cm_params_copy(struct cm_id *id, const struct rdma_conn_param *param);
 void sv_cm_connect_found_locked(struct cm_id *id, uint16_t slot, const uint64_t nonce[2]);
 /* `peer` was the listener at the last lookup. Takes over the caller's reference. */
 void sv_cm_connect_known_locked(struct cm_id *id, struct sv_peer *peer);

@@ -12,7 +12,7 @@
 
 #define RETRY_TIME (10 * NSEC_PER_MSEC) /* between two lookups */
 
-static void connect_late(struct sv_timer *timer);
+static void connect_expire(struct sv_timer *timer);
 
 /* ---- parameters ---- */
 
@@ -49,7 +49,7 @@ static uint8_t retries(uint8_t count)
  * Fills id->local, whose depths hold the defaults: the device's limits, or what the request asks
  * for. 0 or EINVAL.
  */
-int sv_cm_params_take(struct cm_id *id, const struct rdma_conn_param *param)
+int sv_cm_params_copy(struct cm_id *id, const struct rdma_conn_param *param)
 {
 	struct cm_params local = id->local;
 	struct ibv_qp *qp = id->id.qp;
@@ -114,7 +114,7 @@ void sv_cm_connect_refused_locked(struct cm_id *id, int error)
 
 void sv_cm_connect_retry_locked(struct cm_id *id)
 {
-	sv_engine_timer_arm(&id->timer, clock_now() + RETRY_TIME, connect_late);
+	sv_engine_timer_arm(&id->timer, clock_now() + RETRY_TIME, connect_expire);
 }
 
 /* Takes over the caller's reference to `peer`. */
@@ -128,7 +128,7 @@ void sv_cm_connect_link_ready_locked(struct cm_id *id, struct sv_peer *peer)
 		return;
 	}
 	id->peer = peer;
-	sv_engine_timer_arm(&id->timer, id->deadline, connect_late);
+	sv_engine_timer_arm(&id->timer, id->deadline, connect_expire);
 	if (sv_cm_message_send_data_locked(id, id->request))
 		sv_cm_disconnect_lost_locked(id);
 	free(id->request);
@@ -150,14 +150,14 @@ void sv_cm_connect_found_locked(struct cm_id *id, uint16_t slot, const uint64_t 
 		sv_cm_connect_refused_locked(id, errno);
 }
 
-static int connect_look_locked(struct cm_id *id)
+static int connect_lookup_locked(struct cm_id *id)
 {
 	struct sv_ip ip;
 	uint16_t port;
 
 	sv_ip_from_sockaddr(&ip, &port, &id->id.route.addr.dst_addr);
 	if (id->is_far)
-		return sv_cm_far_look_locked(id, id->id.ps, port, &ip);
+		return sv_cm_far_lookup_locked(id, id->id.ps, port, &ip);
 	return sv_cm_lookup_start_locked(id, id->id.ps, port, &ip);
 }
 
@@ -192,7 +192,7 @@ void sv_cm_connect_answered_locked(struct cm_id *id)
 	id->request = NULL;
 }
 
-static void connect_late(struct sv_timer *timer)
+static void connect_expire(struct sv_timer *timer)
 {
 	struct cm_id *id = (struct cm_id *)(void *)((char *)timer - offsetof(struct cm_id, timer));
 	int error = 0;
@@ -205,8 +205,8 @@ static void connect_late(struct sv_timer *timer)
 							    CM_GONE);
 			error = ETIMEDOUT;
 		} else if (!id->peer && !id->wants_link && !id->wants_far && !id->lookup) {
-			sv_engine_timer_arm(timer, id->deadline, connect_late);
-			error = connect_look_locked(id);
+			sv_engine_timer_arm(timer, id->deadline, connect_expire);
+			error = connect_lookup_locked(id);
 		}
 		if (error)
 			sv_cm_connect_refused_locked(id, error);
@@ -245,8 +245,8 @@ static int connect_begin_locked(struct cm_id *id)
 	id->state = CM_CONNECTING;
 	id->active = true;
 	id->deadline = clock_now() + CM_CONNECT_TIME;
-	sv_engine_timer_arm(&id->timer, id->deadline, connect_late);
-	error = connect_look_locked(id);
+	sv_engine_timer_arm(&id->timer, id->deadline, connect_expire);
+	error = connect_lookup_locked(id);
 	if (error == ECONNREFUSED) {
 		sv_cm_connect_refused_locked(id, error);
 		return 0;
@@ -272,7 +272,7 @@ int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *param)
 	if (id->state == CM_ROUTE_RESOLVED) {
 		id->local.responder_resources = sv_cm_max_responder();
 		id->local.initiator_depth = sv_cm_max_initiator();
-		error = sv_cm_params_take(id, param);
+		error = sv_cm_params_copy(id, param);
 	} else {
 		error = EINVAL;
 	}

@@ -67,7 +67,7 @@ void rdma_destroy_ep(struct rdma_cm_id *id)
 }
 
 /* Moves the identifier of the request to a channel of its own, and keeps the event until its next call. */
-static int request_take(struct cm_id *listener, struct rdma_cm_event *event)
+static int request_keep(struct cm_id *listener, struct rdma_cm_event *event)
 {
 	struct rdma_cm_id *id = event->id;
 	struct ibv_qp_init_attr attr;
@@ -106,7 +106,7 @@ int rdma_get_request(struct rdma_cm_id *public, struct rdma_cm_id **id)
 		rdma_ack_cm_event(event);
 		return sv_cm_fail(error);
 	}
-	if (!request_take(listener, event)) {
+	if (!request_keep(listener, event)) {
 		*id = event->id;
 		(*id)->event = event;
 		return 0;

@@ -50,7 +50,8 @@ int sv_cm_far_ask_locked(struct cm_id *id, uint32_t space, uint16_t number, cons
 	return error;
 }
 
-int sv_cm_far_look_locked(struct cm_id *id, uint32_t space, uint16_t number, const struct sv_ip *ip)
+int sv_cm_far_lookup_locked(struct cm_id *id, uint32_t space, uint16_t number,
+			    const struct sv_ip *ip)
 {
 	const struct cm_known *known = sv_cm_known_find_locked(space, number, ip);
 	struct sv_peer *peer = known ? sv_fabric_peer_linked(known->nonce, ip) : NULL;

@@ -9,7 +9,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define TELL_TIME \
+#define MRA_TIME \
 	NSEC_PER_SEC /* after this time an unanswered request is reported to the active side */
 
 int rdma_listen(struct rdma_cm_id *public, int backlog)
@@ -92,7 +92,7 @@ static struct cm_id *request_new_locked(struct cm_id *listener, struct sv_peer *
 }
 
 /* Sends an MRA for each request that is queued or fetched and not answered. */
-static void requests_tell_locked(void)
+static void requests_send_mra_locked(void)
 {
 	uint32_t cursor = 0;
 	struct cm_id *id;
@@ -107,14 +107,14 @@ static void requests_tell_locked(void)
 	}
 }
 
-static void listen_tell(struct sv_timer *timer)
+static void listen_send_mra(struct sv_timer *timer)
 {
 	struct cm_id *id = (struct cm_id *)(void *)((char *)timer - offsetof(struct cm_id, timer));
 
 	sv_cm_lock();
-	if (id->telling)
-		requests_tell_locked();
-	id->telling = false;
+	if (id->mra_armed)
+		requests_send_mra_locked();
+	id->mra_armed = false;
 	sv_cm_unlock();
 }
 
@@ -123,9 +123,9 @@ static void listen_queue_locked(struct cm_id *listener, struct cm_id *request)
 	sv_cm_event_post_locked(request->parked_event);
 	request->parked_event = NULL;
 	listener->queued++;
-	if (!listener->telling)
-		sv_engine_timer_arm(&listener->timer, clock_now() + TELL_TIME, listen_tell);
-	listener->telling = true;
+	if (!listener->mra_armed)
+		sv_engine_timer_arm(&listener->timer, clock_now() + MRA_TIME, listen_send_mra);
+	listener->mra_armed = true;
 }
 
 static bool address_is_sound(const struct sockaddr_in6 *addr)
@@ -234,9 +234,9 @@ void sv_cm_listen_stop_locked(struct cm_id *listener)
 {
 	struct cm_id *request;
 
-	if (listener->telling) /* fetched requests remain */
-		requests_tell_locked();
-	listener->telling = false;
+	if (listener->mra_armed) /* fetched requests remain */
+		requests_send_mra_locked();
+	listener->mra_armed = false;
 	while ((request = unpark_first_locked(listener))) {
 		sv_cm_reject_send_locked(request, CM_NO_LISTENER, NULL, 0);
 		request_free_locked(request);

@@ -14,7 +14,7 @@
 #include "util/log.h"
 
 struct cm_lookup {
-	struct engine_fd watch;
+	struct engine_fd handler;
 	struct engine_job job;
 	struct cm_id *id;
 };
@@ -49,7 +49,7 @@ void sv_cm_lookup_stop_locked(struct cm_id *id)
 	if (!lookup)
 		return;
 	id->lookup = NULL;
-	sv_engine_fd_remove(&lookup->watch);
+	sv_engine_fd_remove(&lookup->handler);
 	sv_engine_defer(&lookup->job, lookup_free);
 }
 
@@ -68,21 +68,21 @@ static struct sv_peer *known_peer_locked(uint32_t space, uint16_t number, const 
 
 /* ---- queries ---- */
 
-static void lookup_ready(struct engine_fd *watch, uint32_t events)
+static void lookup_ready(struct engine_fd *handler, uint32_t events)
 {
 	struct cm_lookup *lookup =
-		(struct cm_lookup *)(void *)((char *)watch - offsetof(struct cm_lookup, watch));
+		(struct cm_lookup *)(void *)((char *)handler - offsetof(struct cm_lookup, handler));
 	struct cm_id *id = lookup->id;
 	struct sv_port_answer answer;
 	ssize_t got;
 
 	(void)events;
 	sv_cm_lock();
-	if (watch->fd < 0) { /* stopped in the mean time */
+	if (handler->fd < 0) { /* stopped in the mean time */
 		sv_cm_unlock();
 		return;
 	}
-	got = recv(watch->fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_TRUNC);
+	got = recv(handler->fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_TRUNC);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
 		sv_cm_unlock();
 		return;
@@ -98,7 +98,7 @@ static void lookup_ready(struct engine_fd *watch, uint32_t events)
 	sv_cm_unlock();
 }
 
-static int lookup_watch_locked(struct cm_id *id, int fd)
+static int lookup_handler_add_locked(struct cm_id *id, int fd)
 {
 	struct cm_lookup *lookup = calloc(1, sizeof(*lookup));
 
@@ -107,9 +107,9 @@ static int lookup_watch_locked(struct cm_id *id, int fd)
 		return ENOMEM;
 	}
 	lookup->id = id;
-	lookup->watch.fd = -1;
+	lookup->handler.fd = -1;
 	id->lookup = lookup;
-	return sv_engine_fd_add(&lookup->watch, fd, EPOLLIN, lookup_ready);
+	return sv_engine_fd_add(&lookup->handler, fd, EPOLLIN, lookup_ready);
 }
 
 int sv_cm_lookup_ask_locked(struct cm_id *id, uint32_t space, uint16_t number,
@@ -124,7 +124,7 @@ int sv_cm_lookup_ask_locked(struct cm_id *id, uint32_t space, uint16_t number,
 	sv_cm_known_drop_locked(space, number);
 	fd = sv_port_reach(space, number, ip);
 	if (fd >= 0)
-		return lookup_watch_locked(id, fd);
+		return lookup_handler_add_locked(id, fd);
 	if (errno != EAGAIN)
 		return errno;
 	sv_cm_connect_retry_locked(id);

@@ -131,7 +131,7 @@ static void dispatch_locked(struct cm_id *id, const struct cm_message *message)
 	}
 }
 
-static void message_take(struct sv_peer *peer, const struct cm_message *message)
+static void message_dispatch(struct sv_peer *peer, const struct cm_message *message)
 {
 	struct cm_id *id;
 
@@ -154,7 +154,7 @@ static bool cm_far_message(struct sv_peer *peer, const uint8_t *bytes, size_t si
 
 	if (!sv_cm_wire_read(bytes, size, &message))
 		return false;
-	message_take(peer, &message);
+	message_dispatch(peer, &message);
 	return true;
 }
 
@@ -169,7 +169,7 @@ static void cm_message(struct sv_peer *peer, const void *payload, size_t size)
 		return;
 	}
 	memcpy(&message, payload, sizeof(message));
-	message_take(peer, &message);
+	message_dispatch(peer, &message);
 }
 
 /* ---- links ---- */

@@ -187,7 +187,7 @@ struct conflict {
 	bool found;
 };
 
-static void conflict_look(void *arg, const char *rest)
+static void conflict_test(void *arg, const char *rest)
 {
 	struct conflict *conflict = arg;
 	struct sv_ip other;
@@ -199,7 +199,7 @@ static void conflict_look(void *arg, const char *rest)
 
 /* Claims the name of the port. A claim of the same address by another process makes the bind fail; a conflict
  * between a wildcard and an address is found by a scan of the names. */
-static int name_take(struct cm_port *port)
+static int name_claim(struct cm_port *port)
 {
 	struct conflict conflict = { .port = port };
 	char name[96], prefix[32];
@@ -214,7 +214,7 @@ static int name_take(struct cm_port *port)
 		return error;
 	}
 	snprintf(prefix, sizeof(prefix), "c/%x/%u/", port->space, port->number);
-	sv_name_scan(prefix, conflict_look, &conflict);
+	sv_name_scan(prefix, conflict_test, &conflict);
 	if (!conflict.found)
 		return 0;
 	sv_name_release(port->fd);
@@ -228,7 +228,7 @@ static bool same_number(const struct cm_port *a, const struct cm_port *b)
 	return a->space == b->space && a->number == b->number;
 }
 
-static bool taken_here_locked(const struct cm_port *port)
+static bool in_use_here_locked(const struct cm_port *port)
 {
 	const struct cm_port *other;
 
@@ -266,10 +266,10 @@ static int port_claim_locked(struct cm_port *port, uint16_t number)
 		return ephemeral_acquire_locked(port->space, &port->number);
 	}
 	port->number = number;
-	if (taken_here_locked(port))
+	if (in_use_here_locked(port))
 		return EADDRINUSE;
 	if (!port->shared)
-		error = name_take(port);
+		error = name_claim(port);
 	if (!error)
 		ephemeral_avoid_locked(port->space, number);
 	return error;
@@ -282,7 +282,7 @@ int sv_cm_port_bind_locked(struct cm_id *id, const struct sv_ip *ip, uint16_t nu
 
 	if (!port)
 		return ENOMEM;
-	port->fd = port->watch.fd = -1;
+	port->fd = port->handler.fd = -1;
 	port->space = (uint16_t)id->id.ps;
 	port->ip = *ip;
 	port->shared = id->reuse_addr;
@@ -300,14 +300,14 @@ int sv_cm_port_bind_locked(struct cm_id *id, const struct sv_ip *ip, uint16_t nu
 
 /* Another process asks for the listener of this port. The answer is one message, after which the connection
  * is closed. */
-static void port_ready(struct engine_fd *watch, uint32_t events)
+static void port_ready(struct engine_fd *handler, uint32_t events)
 {
 	int fd = -1;
 
 	(void)events;
 	sv_cm_lock();
-	if (watch->fd >= 0)
-		fd = sv_runtime_accept(watch->fd);
+	if (handler->fd >= 0)
+		fd = sv_runtime_accept(handler->fd);
 	sv_cm_unlock();
 	if (fd >= 0)
 		sv_cm_lookup_answer(fd);
@@ -319,14 +319,14 @@ int sv_cm_port_listen_locked(struct cm_id *id)
 	int error = 0, fd;
 
 	if (port->fd < 0)
-		error = name_take(port);
+		error = name_claim(port);
 	if (!error && listen(port->fd, LISTEN_QUEUE))
 		error = errno;
 	if (error)
 		return error;
 	fd = port->fd;
 	port->fd = -1;
-	error = sv_engine_fd_add(&port->watch, fd, EPOLLIN, port_ready);
+	error = sv_engine_fd_add(&port->handler, fd, EPOLLIN, port_ready);
 	if (error)
 		return error;
 	LIST_REMOVE(port, entry);
@@ -350,14 +350,14 @@ void sv_cm_port_release_locked(struct cm_id *id)
 	LIST_REMOVE(port, entry);
 	if (port->ephemeral || !number_is_left_locked(port))
 		ephemeral_release_locked(port->space, port->number);
-	sv_name_release(port->fd < 0 ? port->watch.fd : port->fd);
+	sv_name_release(port->fd < 0 ? port->handler.fd : port->fd);
 	if (port->fd >= 0)
 		close(port->fd);
-	if (port->watch.fd < 0) { /* never added to the engine */
+	if (port->handler.fd < 0) { /* never added to the engine */
 		free(port);
 		return;
 	}
-	sv_engine_fd_remove(&port->watch);
+	sv_engine_fd_remove(&port->handler);
 	sv_engine_defer(&port->job, port_free);
 }
 

@@ -25,10 +25,10 @@ void sv_fabric_link_break_locked(struct fabric_peer *peer, const char *what, int
 		return;
 	log_at(LOG_NOTE, "softverbs: %s: %s: %s; its link ends", peer->link->name, what,
 	       strerror(error));
-	shutdown(peer->link->watch.fd, SHUT_RDWR);
+	shutdown(peer->link->handler.fd, SHUT_RDWR);
 }
 
-static void frame_left_locked(struct fabric_peer *peer, const struct fabric_out *out)
+static void frame_sent_locked(struct fabric_peer *peer, const struct fabric_out *out)
 {
 	peer->backlog.left += out->size;
 	if (peer->backlog.waited)
@@ -55,7 +55,7 @@ static bool frame_send_locked(struct fabric_peer *peer, struct fabric_out *out)
 	sv_peer_put(&peer->peer); /* not the last one: it is linked */
 	if (error == EAGAIN)
 		return false;
-	frame_left_locked(peer, out);
+	frame_sent_locked(peer, out);
 	free(out);
 	if (error)
 		sv_fabric_link_break_locked(peer, "a message is refused", error);
@@ -121,7 +121,7 @@ void sv_fabric_message_sent(struct sv_endpoint_op *op, int error)
 
 	sv_fabric_lock();
 	outs.flying--;
-	frame_left_locked(peer, out);
+	frame_sent_locked(peer, out);
 	if (error)
 		sv_fabric_link_break_locked(peer, "a message is lost", error);
 	sv_fabric_unlock();

@@ -48,19 +48,19 @@ static void listener_continue(struct sv_timer *timer)
 		sv_engine_timer_arm(timer, clock_now() + FULL_PAUSE, listener_continue);
 }
 
-static void listener_ready(struct engine_fd *watch, uint32_t events)
+static void listener_ready(struct engine_fd *handler, uint32_t events)
 {
 	(void)events;
 	for (unsigned i = 0; i < ACCEPTS; i++) {
 		int fd;
 
 		if (!sv_fabric_link_has_room()) {
-			sv_engine_fd_modify(watch, 0);
+			sv_engine_fd_modify(handler, 0);
 			sv_engine_timer_arm(&fabric.pause, clock_now() + FULL_PAUSE,
 					    listener_continue);
 			return;
 		}
-		fd = sv_runtime_accept(watch->fd);
+		fd = sv_runtime_accept(handler->fd);
 		if (fd < 0)
 			return;
 		sv_fabric_link_accept(fd);
@@ -228,7 +228,7 @@ void sv_fabric_stop(void)
 	sv_fabric_ready_links_close();
 	sv_fabric_links_close();
 	sv_ud_waits_close();
-	sv_ud_losses_tell();
+	sv_ud_losses_log();
 	sv_ud_losses_forget();
 	sv_fabric_endpoint_close();
 }

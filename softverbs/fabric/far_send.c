@@ -282,7 +282,7 @@ static bool is_awaited(const struct sv_qp *qp, const struct fabric_peer *from,
 }
 
 /* False if the peer violates the protocol. */
-static bool answer_take(struct fabric_peer *from, const struct far_done *done, const uint8_t *data,
+static bool answer_read(struct fabric_peer *from, const struct far_done *done, const uint8_t *data,
 			size_t size)
 {
 	struct sv_qp *qp = sv_qp_pin(qp_index_of(done->dest));
@@ -307,7 +307,7 @@ bool sv_far_answer(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 
 	return sv_far_done_read(bytes, size, &done) &&
 	       qp_peer_id_of(done.dest) == sv_runtime_peer_id() &&
-	       answer_take(from, &done, bytes + FAR_DONE_SIZE, size - FAR_DONE_SIZE);
+	       answer_read(from, &done, bytes + FAR_DONE_SIZE, size - FAR_DONE_SIZE);
 }
 
 bool sv_far_answer_in(struct fabric_peer *from, const struct far_request *request)
@@ -317,5 +317,5 @@ bool sv_far_answer_in(struct fabric_peer *from, const struct far_request *reques
 				 .connection = request->answer.connection,
 				 .number = request->answer.number };
 
-	return answer_take(from, &done, NULL, 0);
+	return answer_read(from, &done, NULL, 0);
 }

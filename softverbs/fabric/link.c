@@ -42,7 +42,7 @@ static struct fabric_link *link_new(void)
 		free(link);
 		return NULL;
 	}
-	link->watch.fd = link->asked.fd = -1;
+	link->handler.fd = link->asked.fd = -1;
 	link->in = link->first;
 	link->in_size = sizeof(link->first);
 	STAILQ_INIT(&link->out);
@@ -75,7 +75,7 @@ static struct sv_peer *link_close(struct fabric_link *link)
 	link->state = FABRIC_DOWN;
 	peer = sv_fabric_peer_leave_locked(link);
 	LIST_REMOVE(link, entry);
-	sv_engine_fd_remove(&link->watch);
+	sv_engine_fd_remove(&link->handler);
 	sv_engine_fd_remove(&link->asked);
 	sv_fabric_unlock();
 	sv_engine_timer_cancel(&link->timer);
@@ -142,7 +142,7 @@ static void link_end(struct fabric_link *link)
 		return;
 	}
 	sv_fabric_lock();
-	sv_engine_fd_remove(&link->watch);
+	sv_engine_fd_remove(&link->handler);
 	sv_fabric_unlock();
 	link->steps = 0;
 	link_end_step(&link->timer);
@@ -176,15 +176,15 @@ void sv_fabric_links_fork_child(void)
 static bool is_unread(const struct fabric_link *link)
 {
 	return link->state != FABRIC_LOOKUP && /* where nothing is read */
-	       sv_fabric_socket_is_unread(link->watch.fd);
+	       sv_fabric_socket_is_unread(link->handler.fd);
 }
 
-static void link_late(struct sv_timer *timer)
+static void link_expire(struct sv_timer *timer)
 {
 	struct fabric_link *link = link_of(timer, offsetof(struct fabric_link, timer));
 
 	if (is_unread(link))
-		sv_engine_timer_arm(timer, clock_now() + NSEC_PER_SEC, link_late);
+		sv_engine_timer_arm(timer, clock_now() + NSEC_PER_SEC, link_expire);
 	else
 		sv_fabric_link_down(link, ETIMEDOUT);
 }
@@ -204,20 +204,20 @@ void sv_fabric_link_step(struct fabric_link *link)
 {
 	uint64_t time = step_time(link);
 
-	sv_engine_timer_arm(&link->timer, clock_now() + time, link_late);
+	sv_engine_timer_arm(&link->timer, clock_now() + time, link_expire);
 }
 
 /* ---- events ---- */
 
 static int link_connected(struct fabric_link *link)
 {
-	int error = sv_fabric_socket_error(link->watch.fd);
+	int error = sv_fabric_socket_error(link->handler.fd);
 
 	if (error)
 		return error;
 	sv_fabric_lock();
 	link->state = FABRIC_PRELUDE;
-	sv_engine_fd_modify(&link->watch, EPOLLIN);
+	sv_engine_fd_modify(&link->handler, EPOLLIN);
 	sv_fabric_unlock();
 	return sv_fabric_opening_begin(link);
 }
@@ -273,9 +273,9 @@ int sv_fabric_links_open(void)
 	return sv_fabric_ready_links_open(link_poll, sv_far_dues_send);
 }
 
-static void link_ready(struct engine_fd *watch, uint32_t events)
+static void link_ready(struct engine_fd *handler, uint32_t events)
 {
-	struct fabric_link *link = link_of(watch, offsetof(struct fabric_link, watch));
+	struct fabric_link *link = link_of(handler, offsetof(struct fabric_link, handler));
 	int error = 0;
 
 	sv_fabric_lock(); /* waits until the thread that opened the link is done */
@@ -296,14 +296,14 @@ static void link_ready(struct engine_fd *watch, uint32_t events)
 }
 
 /* The link owns `fd` in any case. */
-static int link_watch_locked(struct fabric_link *link, int fd, uint32_t events)
+static int link_handler_add_locked(struct fabric_link *link, int fd, uint32_t events)
 {
 	int error;
 
 	sv_ip_show(&link->host, link->name);
 	LIST_INSERT_HEAD(&links, link, entry);
 	sv_fabric_socket_set(fd);
-	error = sv_engine_fd_add(&link->watch, fd, events, link_ready);
+	error = sv_engine_fd_add(&link->handler, fd, events, link_ready);
 	sv_fabric_link_step(link);
 	return error;
 }
@@ -329,7 +329,7 @@ int sv_fabric_link_open(const struct sv_ip *host, const struct wire_target *targ
 	}
 	sv_fabric_lock();
 	link->found = found;
-	link_watch_locked(link, fd, EPOLLOUT); /* after an error the timer ends it */
+	link_handler_add_locked(link, fd, EPOLLOUT); /* after an error the timer ends it */
 	sv_fabric_unlock();
 	return 0;
 }
@@ -373,7 +373,7 @@ void sv_fabric_link_accept(int fd)
 	link->state = FABRIC_PRELUDE;
 	sv_unproven_add(link);
 	sv_fabric_lock();
-	error = link_watch_locked(link, fd, EPOLLIN);
+	error = link_handler_add_locked(link, fd, EPOLLIN);
 	sv_fabric_unlock();
 	if (error)
 		sv_fabric_link_down(link, error);
@@ -389,7 +389,7 @@ void sv_fabric_link_adopt(int fd, const struct wire_target *target)
 	link->state = FABRIC_TARGET;
 	link->target = *target;
 	sv_fabric_lock();
-	error = link_watch_locked(link, fd, EPOLLIN);
+	error = link_handler_add_locked(link, fd, EPOLLIN);
 	sv_fabric_unlock();
 	if (error)
 		sv_fabric_link_down(link, error);

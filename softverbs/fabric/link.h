@@ -47,8 +47,8 @@ static inline uint8_t *fabric_out_payload(struct fabric_out *out)
 #define FABRIC_BACKLOG (1u << 20) /* bytes of output after which datagrams are lost */
 
 struct fabric_link {
-	struct engine_fd watch; /* the socket; -1 after its end */
-	struct engine_fd asked; /* FABRIC_LOOKUP: the socket of a name */
+	struct engine_fd handler; /* the socket; -1 after its end */
+	struct engine_fd asked;	  /* FABRIC_LOOKUP: the socket of a name */
 	struct engine_job job;
 	struct sv_timer timer;	      /* limits the time of a step, until it is ready */
 	enum fabric_state state;      /* written by the engine, inside the fabric's lock */

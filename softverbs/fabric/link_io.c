@@ -30,13 +30,13 @@ int sv_fabric_link_out_locked(struct fabric_link *link, struct fabric_out *out)
 	ssize_t sent = -1;
 	bool begins = false;
 
-	if (link->state == FABRIC_DOWN || link->watch.fd < 0) {
+	if (link->state == FABRIC_DOWN || link->handler.fd < 0) {
 		free(out);
 		return EPIPE;
 	}
 	link->backlog.queued += out->size;
 	if (STAILQ_EMPTY(&link->out)) {
-		sent = send(link->watch.fd, fabric_out_frame(out), out->size,
+		sent = send(link->handler.fd, fabric_out_frame(out), out->size,
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
 		link->backlog.left += sent < 0 ? 0 : (uint64_t)sent;
 		if (sent == (ssize_t)out->size) {
@@ -49,7 +49,7 @@ int sv_fabric_link_out_locked(struct fabric_link *link, struct fabric_out *out)
 	}
 	STAILQ_INSERT_TAIL(&link->out, out, entry);
 	if (begins)
-		sv_engine_fd_modify(&link->watch, sv_fabric_link_events_locked(link));
+		sv_engine_fd_modify(&link->handler, sv_fabric_link_events_locked(link));
 	return 0;
 }
 
@@ -73,7 +73,7 @@ int sv_fabric_link_flush(struct fabric_link *link)
 
 	sv_fabric_lock();
 	while ((out = STAILQ_FIRST(&link->out))) {
-		sent = send(link->watch.fd, fabric_out_frame(out) + out->sent,
+		sent = send(link->handler.fd, fabric_out_frame(out) + out->sent,
 			    out->size - out->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (sent < 0) {
 			error = errno == EAGAIN || errno == EINTR ? 0 : errno;
@@ -87,7 +87,7 @@ int sv_fabric_link_flush(struct fabric_link *link)
 		free(out);
 	}
 	if (!out)
-		sv_engine_fd_modify(&link->watch, sv_fabric_link_events_locked(link));
+		sv_engine_fd_modify(&link->handler, sv_fabric_link_events_locked(link));
 	waited = link->backlog.waited;
 	link->backlog.waited = false;
 	sv_fabric_unlock();
@@ -155,7 +155,7 @@ bool sv_fabric_link_read(struct fabric_link *link)
 		return false;
 	for (unsigned i = 0; i < READS && was_ready == (link->state == FABRIC_READY); i++) {
 		room = link->in_size - link->in_have;
-		got = recv(link->watch.fd, link->in + link->in_have, room, MSG_DONTWAIT);
+		got = recv(link->handler.fd, link->in + link->in_have, room, MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
 		if (got <= 0) {

@@ -13,7 +13,7 @@
 /* The messages before the frames are short, and the socket is new: it has room. */
 static int plain_send(struct fabric_link *link, const void *bytes, size_t size)
 {
-	ssize_t sent = send(link->watch.fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t sent = send(link->handler.fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	return sent == (ssize_t)size ? 0 : sent < 0 ? errno : EPIPE;
 }
@@ -44,7 +44,7 @@ int sv_fabric_opening_begin(struct fabric_link *link)
 
 /* ---- preludes ---- */
 
-static int prelude_take(struct fabric_link *link, const uint8_t *bytes)
+static int prelude_read(struct fabric_link *link, const uint8_t *bytes)
 {
 	uint8_t proof[WIRE_PROOF];
 	uint32_t version;
@@ -91,7 +91,7 @@ static int proof_check(struct fabric_link *link, const uint8_t *bytes)
 	return link->error ? -1 : 0;
 }
 
-static int verdict_take(struct fabric_link *link, const uint8_t *bytes)
+static int verdict_read(struct fabric_link *link, const uint8_t *bytes)
 {
 	uint8_t target[WIRE_TARGET_SIZE];
 
@@ -143,7 +143,7 @@ static struct sv_peer *link_complete(struct fabric_link *link, const struct wire
 	return peer;
 }
 
-static int answer_take(struct fabric_link *link, const struct wire_answer *answer)
+static int answer_read(struct fabric_link *link, const struct wire_answer *answer)
 {
 	struct sv_peer *peer = NULL;
 
@@ -175,8 +175,8 @@ static int answer_take(struct fabric_link *link, const struct wire_answer *answe
 	return link->peer ? 0 : link_end(link, 0);
 }
 
-static int frame_take(struct fabric_link *link, const struct wire_frame *frame,
-		      const uint8_t *payload)
+static int frame_handle(struct fabric_link *link, const struct wire_frame *frame,
+			const uint8_t *payload)
 {
 	struct wire_answer answer;
 
@@ -187,7 +187,7 @@ static int frame_take(struct fabric_link *link, const struct wire_frame *frame,
 	}
 	if (link->state == FABRIC_ANSWER && frame->type == WIRE_ANSWER &&
 	    sv_wire_answer_read(payload, frame->size, &answer))
-		return answer_take(link, &answer);
+		return answer_read(link, &answer);
 	return link_end(link, EPROTO);
 }
 
@@ -201,8 +201,9 @@ static ssize_t frame_read(struct fabric_link *link, const uint8_t *bytes, size_t
 		return link_end(link, EPROTO);
 	if (size < WIRE_HEADER + frame.size)
 		return 0;
-	return frame_take(link, &frame, bytes + WIRE_HEADER) ? -1
-							     : (ssize_t)(WIRE_HEADER + frame.size);
+	return frame_handle(link, &frame, bytes + WIRE_HEADER)
+		       ? -1
+		       : (ssize_t)(WIRE_HEADER + frame.size);
 }
 
 ssize_t sv_fabric_opening_read(struct fabric_link *link, const uint8_t *bytes, size_t size)
@@ -219,8 +220,8 @@ ssize_t sv_fabric_opening_read(struct fabric_link *link, const uint8_t *bytes, s
 	if (size < needed)
 		return 0;
 	if (link->state == FABRIC_PRELUDE)
-		result = prelude_take(link, bytes);
+		result = prelude_read(link, bytes);
 	else
-		result = link->active ? verdict_take(link, bytes) : proof_check(link, bytes);
+		result = link->active ? verdict_read(link, bytes) : proof_check(link, bytes);
 	return result ? -1 : (ssize_t)needed;
 }

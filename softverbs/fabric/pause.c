@@ -16,7 +16,7 @@
 #define MOST_GAP  NSEC_PER_SEC
 
 static struct {
-	struct engine_fd *watch; /* NULL: there is no descriptor, and no pause */
+	struct engine_fd *handler; /* NULL: there is no descriptor, and no pause */
 	bool (*read)(void);
 	struct sv_timer timer;
 	uint64_t gap, gap_ends;	  /* the engine's; 0: none */
@@ -25,7 +25,7 @@ static struct {
 	atomic_bool on;
 } pause_state;
 
-static void pause_look(struct sv_timer *timer);
+static void pause_check(struct sv_timer *timer);
 
 static bool is_armed(uint64_t now)
 {
@@ -41,7 +41,7 @@ static bool threads_poll(void)
 
 static void timer_arm(uint64_t wait)
 {
-	sv_engine_timer_arm(&pause_state.timer, clock_now() + wait, pause_look);
+	sv_engine_timer_arm(&pause_state.timer, clock_now() + wait, pause_check);
 }
 
 /* The engine reads once, since what has come is not reported again. */
@@ -51,7 +51,7 @@ static void pause_over(void)
 
 	if (!atomic_exchange(&pause_state.on, false))
 		return;
-	sv_engine_fd_modify(pause_state.watch, EPOLLIN);
+	sv_engine_fd_modify(pause_state.handler, EPOLLIN);
 	waited = pause_state.read() && !armed;
 	if (!waited)
 		return;
@@ -61,7 +61,7 @@ static void pause_over(void)
 	pause_state.gap_ends = clock_now() + pause_state.gap;
 }
 
-static void pause_look(struct sv_timer *timer)
+static void pause_check(struct sv_timer *timer)
 {
 	(void)timer;
 	if (!atomic_load(&pause_state.on) || !threads_poll()) {
@@ -76,7 +76,7 @@ bool sv_fabric_pause_begin(void)
 {
 	if (!threads_poll() || clock_now() < pause_state.gap_ends)
 		return false;
-	sv_engine_fd_modify(pause_state.watch, 0);
+	sv_engine_fd_modify(pause_state.handler, 0);
 	atomic_store(&pause_state.on, true);
 	/* after `on`, which sv_fabric_pause_end loads after it has stored `armed` */
 	timer_arm(threads_poll() ? LENGTH : 0);
@@ -95,10 +95,10 @@ void sv_fabric_pause_end(void)
 		timer_arm(0);
 }
 
-void sv_fabric_pause_open(struct engine_fd *watch, bool (*read)(void))
+void sv_fabric_pause_open(struct engine_fd *handler, bool (*read)(void))
 {
 	pause_state.read = read;
-	pause_state.watch = watch;
+	pause_state.handler = handler;
 	pause_state.gap = pause_state.gap_ends = 0;
 }
 

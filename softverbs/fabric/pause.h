@@ -10,10 +10,10 @@
 #include "softverbs/link/engine.h"
 
 /*
- * `watch`: of the descriptor on which the engine waits. `read`: what it calls, in its thread, after a pause; true if there was
+ * `handler`: of the descriptor on which the engine waits. `read`: what it calls, in its thread, after a pause; true if there was
  * something.
  */
-void sv_fabric_pause_open(struct engine_fd *watch, bool (*read)(void));
+void sv_fabric_pause_open(struct engine_fd *handler, bool (*read)(void));
 void sv_fabric_pause_close(void);
 void sv_fabric_pause_fork_child(void);
 

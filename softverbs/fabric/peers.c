@@ -305,7 +305,7 @@ static bool leave_read(struct fabric_peer *from, const uint8_t *payload, size_t 
 
 	if (size != WIRE_LEAVE_SIZE || !sv_fabric_endpoint_is_open())
 		return false;
-	if (link->watch.fd < 0)
+	if (link->handler.fd < 0)
 		return true; /* it ends */
 	link->last = (uint32_t)wire_get(&payload, WIRE_LEAVE_SIZE);
 	link->steps = 0;

@@ -25,12 +25,12 @@
 static struct {
 	const struct fabric_source *source; /* NULL: none; constant while threads use the device */
 	pthread_mutex_t reading;
-	struct engine_fd watch;
+	struct engine_fd handler;
 	bool masked;   /* the descriptor is not waited for */
 	unsigned vain; /* turns in a row, since then; the engine's */
 	uint64_t vain_since;
 	struct sv_timer pace;
-} progress = { .watch.fd = -1, .reading = PTHREAD_MUTEX_INITIALIZER };
+} progress = { .handler.fd = -1, .reading = PTHREAD_MUTEX_INITIALIZER };
 
 void sv_fabric_reading_lock(void)
 {
@@ -73,7 +73,7 @@ static bool may_wait(void)
 
 static bool is_readable(void)
 {
-	struct pollfd fd = { .fd = progress.watch.fd, .events = POLLIN };
+	struct pollfd fd = { .fd = progress.handler.fd, .events = POLLIN };
 
 	return poll(&fd, 1, 0) == 1;
 }
@@ -81,7 +81,7 @@ static bool is_readable(void)
 static void mask(bool masked)
 {
 	progress.masked = masked;
-	sv_engine_fd_modify(&progress.watch, masked ? 0 : EPOLLIN);
+	sv_engine_fd_modify(&progress.handler, masked ? 0 : EPOLLIN);
 	log_at(LOG_NOTE, "softverbs: the provider's descriptor is %s",
 	       masked ? "readable for nothing: the engine reads every 100 us" : "waited for again");
 }
@@ -104,7 +104,7 @@ static void vain_turn(void)
 
 bool sv_fabric_progress_is_woken(void)
 {
-	return progress.watch.fd >= 0 && !progress.masked;
+	return progress.handler.fd >= 0 && !progress.masked;
 }
 
 /* True if there was something. */
@@ -148,11 +148,11 @@ void sv_fabric_progress_now(void)
 	sv_engine_timer_arm(&progress.pace, clock_now(), pace_fire);
 }
 
-static void fd_ready(struct engine_fd *watch, uint32_t events)
+static void fd_ready(struct engine_fd *handler, uint32_t events)
 {
 	(void)events;
 	if (progress.masked) /* a pause has ended since */
-		sv_engine_fd_modify(watch, 0);
+		sv_engine_fd_modify(handler, 0);
 	else if (!sv_fabric_pause_begin())
 		engine_read();
 }
@@ -160,14 +160,14 @@ static void fd_ready(struct engine_fd *watch, uint32_t events)
 /* ---- open and close ---- */
 
 /* The engine closes what it watches, so it gets a descriptor of its own. */
-static int watch_open(int source_fd)
+static int handler_open(int source_fd)
 {
 	int fd = fcntl(source_fd, F_DUPFD_CLOEXEC, 0);
 
 	if (fd < 0)
 		return errno;
-	sv_fabric_pause_open(&progress.watch, engine_read);
-	return sv_engine_fd_add(&progress.watch, fd, EPOLLIN, fd_ready);
+	sv_fabric_pause_open(&progress.handler, engine_read);
+	return sv_engine_fd_add(&progress.handler, fd, EPOLLIN, fd_ready);
 }
 
 int sv_fabric_progress_open(const struct fabric_source *source)
@@ -177,7 +177,7 @@ int sv_fabric_progress_open(const struct fabric_source *source)
 	progress.source = source;
 	progress.vain = 0;
 	progress.masked = false;
-	error = source->fd < 0 ? 0 : watch_open(source->fd);
+	error = source->fd < 0 ? 0 : handler_open(source->fd);
 	if (!error)
 		sv_fabric_progress_now();
 	return error;
@@ -185,7 +185,7 @@ int sv_fabric_progress_open(const struct fabric_source *source)
 
 void sv_fabric_progress_close(void)
 {
-	sv_engine_fd_remove(&progress.watch);
+	sv_engine_fd_remove(&progress.handler);
 	sv_engine_timer_cancel(&progress.pace);
 	sv_fabric_pause_close();
 	progress.source = NULL;

@@ -22,26 +22,26 @@ static struct {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	uint32_t key; /* of a region that is all memory, for this PD alone, without remote access */
-	struct engine_fd *watch; /* a copy of the channel's descriptor */
+	struct engine_fd *handler; /* a copy of the channel's descriptor */
 	void (*ready)(void);
 	bool armed;
 } proxies;
 
-struct proxies_watch {
+struct proxies_handler {
 	struct engine_fd fd;
 	struct engine_job job;
 };
 
 /* ---- what proxies share ---- */
 
-static void proxies_ready(struct engine_fd *watch, uint32_t events)
+static void proxies_ready(struct engine_fd *handler, uint32_t events)
 {
 	struct ibv_cq *cq;
 	void *context;
 
 	(void)events;
 	sv_far_lock();
-	if (watch == proxies.watch) {
+	if (handler == proxies.handler) {
 		if (!ibv_get_cq_event(proxies.channel, &cq, &context))
 			ibv_ack_cq_events(cq, 1);
 		proxies.armed = false;
@@ -50,32 +50,33 @@ static void proxies_ready(struct engine_fd *watch, uint32_t events)
 	sv_far_unlock();
 }
 
-static void watch_free(struct engine_job *job)
+static void handler_free(struct engine_job *job)
 {
-	free((char *)job - offsetof(struct proxies_watch, job));
+	free((char *)job - offsetof(struct proxies_handler, job));
 }
 
-static int watch_open_locked(void)
+static int handler_open_locked(void)
 {
-	struct proxies_watch *watch = calloc(1, sizeof(*watch));
+	struct proxies_handler *handler = calloc(1, sizeof(*handler));
 	int fd;
 
-	if (!watch)
+	if (!handler)
 		return ENOMEM;
 	fd = fcntl(proxies.channel->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0) {
-		free(watch);
+		free(handler);
 		return EMFILE;
 	}
-	proxies.watch = &watch->fd;
-	return sv_engine_fd_add(&watch->fd, fd, EPOLLIN, proxies_ready);
+	proxies.handler = &handler->fd;
+	return sv_engine_fd_add(&handler->fd, fd, EPOLLIN, proxies_ready);
 }
 
 static void proxies_close_locked(void)
 {
-	if (proxies.watch) {
-		sv_engine_fd_remove(proxies.watch);
-		sv_engine_defer(&((struct proxies_watch *)(void *)proxies.watch)->job, watch_free);
+	if (proxies.handler) {
+		sv_engine_fd_remove(proxies.handler);
+		sv_engine_defer(&((struct proxies_handler *)(void *)proxies.handler)->job,
+				handler_free);
 	}
 	if (proxies.key)
 		sv_region_withdraw(proxies.key);
@@ -115,7 +116,7 @@ static int proxies_open_locked(void)
 		proxies.cq = ibv_create_cq(proxies.context, SV_MAX_CQE, NULL, proxies.channel, 0);
 	if (!proxies.cq)
 		return errno ? errno : ENOMEM;
-	return region_open_locked() ? ENOMEM : watch_open_locked();
+	return region_open_locked() ? ENOMEM : handler_open_locked();
 }
 
 void sv_far_proxies_fork_child(void)

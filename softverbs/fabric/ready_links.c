@@ -26,7 +26,7 @@ uint32_t sv_fabric_link_events_locked(const struct fabric_link *link)
 static void set_locked(struct fabric_link *link, bool in)
 {
 	link->in_ready = in;
-	sv_engine_fd_modify(&link->watch, sv_fabric_link_events_locked(link));
+	sv_engine_fd_modify(&link->handler, sv_fabric_link_events_locked(link));
 }
 
 /* Without room in the kernel the engine goes on to read it. */
@@ -35,7 +35,7 @@ void sv_fabric_ready_links_add(struct fabric_link *link)
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = link };
 
 	sv_fabric_lock();
-	if (!epoll_ctl(ready.source.fd, EPOLL_CTL_ADD, link->watch.fd, &event))
+	if (!epoll_ctl(ready.source.fd, EPOLL_CTL_ADD, link->handler.fd, &event))
 		set_locked(link, true);
 	sv_fabric_unlock();
 }
@@ -44,7 +44,7 @@ void sv_fabric_ready_links_remove(struct fabric_link *link)
 {
 	sv_fabric_lock();
 	if (link->in_ready) {
-		epoll_ctl(ready.source.fd, EPOLL_CTL_DEL, link->watch.fd, NULL);
+		epoll_ctl(ready.source.fd, EPOLL_CTL_DEL, link->handler.fd, NULL);
 		set_locked(link, false);
 	}
 	sv_fabric_unlock();

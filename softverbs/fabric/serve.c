@@ -332,7 +332,7 @@ static bool connection_is(struct sv_far *far, const struct far_request *request)
 }
 
 /* False if the peer violates the protocol. */
-static bool request_take_locked(struct sv_far *far, const struct far_request *request,
+static bool request_read_locked(struct sv_far *far, const struct far_request *request,
 				const uint8_t *data, uint32_t size)
 {
 	struct far_work *work = far->coming;
@@ -380,7 +380,7 @@ bool sv_far_request(struct fabric_peer *from, const uint8_t *bytes, size_t size)
 		far = sv_far_find_locked(qp, from, &request);
 	if (far && connection_is(far, &request)) {
 		executing_begin(far);
-		sound = request_take_locked(far, &request, bytes + FAR_REQUEST_SIZE,
+		sound = request_read_locked(far, &request, bytes + FAR_REQUEST_SIZE,
 					    (uint32_t)(size - FAR_REQUEST_SIZE));
 		executing_end(far);
 	} else if (!request.offset)

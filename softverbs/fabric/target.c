@@ -41,7 +41,7 @@ static void answer_send(struct fabric_link *link, enum wire_status status)
 }
 
 /* This is the process. */
-static void link_take(struct fabric_link *link)
+static void link_accept(struct fabric_link *link)
 {
 	const struct wire_target *target = &link->target;
 	struct sv_peer *peer;
@@ -97,7 +97,7 @@ static int hand_over(struct fabric_link *link, uint16_t slot)
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
 	control.header.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.header), &link->watch.fd, sizeof(int));
+	memcpy(CMSG_DATA(&control.header), &link->handler.fd, sizeof(int));
 	error = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 	close(fd);
 	return error;
@@ -108,7 +108,7 @@ static void slot_reach(struct fabric_link *link, uint16_t slot)
 	int error;
 
 	if (slot == sv_runtime_peer_id()) {
-		link_take(link);
+		link_accept(link);
 		return;
 	}
 	error = hand_over(link, slot);
@@ -118,20 +118,21 @@ static void slot_reach(struct fabric_link *link, uint16_t slot)
 		answer_send(link, error == ECONNREFUSED ? WIRE_ABSENT : WIRE_BUSY);
 }
 
-static void lookup_ready(struct engine_fd *watch, uint32_t events)
+static void lookup_ready(struct engine_fd *handler, uint32_t events)
 {
 	struct fabric_link *link =
-		(struct fabric_link *)(void *)((char *)watch - offsetof(struct fabric_link, asked));
+		(struct fabric_link *)(void *)((char *)handler -
+					       offsetof(struct fabric_link, asked));
 	struct sv_port_answer answer;
 	ssize_t got;
 
 	(void)events;
-	if (link->state != FABRIC_LOOKUP || watch->fd < 0)
+	if (link->state != FABRIC_LOOKUP || handler->fd < 0)
 		return;
-	got = recv(watch->fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_TRUNC);
+	got = recv(handler->fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_TRUNC);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	sv_engine_fd_remove(watch);
+	sv_engine_fd_remove(handler);
 	if (got == sizeof(answer) && answer.magic == SV_PORT_MAGIC && answer.slot < SV_PEERS)
 		slot_reach(link, (uint16_t)answer.slot);
 	else

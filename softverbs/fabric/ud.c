@@ -32,7 +32,7 @@ uint64_t sv_ud_lost(enum far_loss why)
 	return atomic_load_explicit(&lost[why], memory_order_relaxed);
 }
 
-void sv_ud_losses_tell(void)
+void sv_ud_losses_log(void)
 {
 	uint64_t sent = sv_ud_lost(FAR_NOT_SENT), received = sv_ud_lost(FAR_NOT_RECEIVED);
 

@@ -32,7 +32,7 @@ enum far_loss {
 };
 void sv_ud_lose(enum far_loss why);
 uint64_t sv_ud_lost(enum far_loss why); /* since the device was opened */
-void sv_ud_losses_tell(void);
+void sv_ud_losses_log(void);
 void sv_ud_losses_forget(void);
 
 /* ---- ud_wait.c ---- */

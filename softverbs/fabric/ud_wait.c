@@ -109,7 +109,7 @@ static bool search_fail_locked(struct search *search)
 	return logs;
 }
 
-static void failure_tell(const struct sv_ip *host, uint16_t slot, int error)
+static void failure_log(const struct sv_ip *host, uint16_t slot, int error)
 {
 	char name[64];
 
@@ -161,7 +161,7 @@ static void slot_found(uint32_t cookie, struct sv_peer *peer, int error)
 	}
 	wait_unlock();
 	if (logs)
-		failure_tell(&host, slot, error);
+		failure_log(&host, slot, error);
 	if (peer)
 		sv_peer_put(peer);
 }
@@ -229,7 +229,7 @@ struct sv_peer *sv_ud_link_for(const struct sv_ip *host, uint16_t slot, struct f
 		out_keep_locked(search, out);
 	wait_unlock();
 	if (error)
-		failure_tell(host, slot, error);
+		failure_log(host, slot, error);
 	return peer;
 }
 

@@ -28,7 +28,7 @@ static struct {
 	struct sv_timer *firing;
 	struct deadlines timers; /* each an sv_timer */
 	STAILQ_HEAD(, engine_job) jobs;
-	LIST_HEAD(, engine_fd) watches;
+	LIST_HEAD(, engine_fd) handlers;
 } engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.fired = PTHREAD_COND_INITIALIZER,
@@ -36,7 +36,7 @@ static struct {
 	.clock.fd = -1,
 	.wake.fd = -1,
 	.jobs = STAILQ_HEAD_INITIALIZER(engine.jobs),
-	.watches = LIST_HEAD_INITIALIZER(engine.watches),
+	.handlers = LIST_HEAD_INITIALIZER(engine.handlers),
 };
 
 static _Thread_local bool in_engine;
@@ -54,46 +54,46 @@ static void wake_locked(void)
 
 /* ---- descriptors ---- */
 
-int sv_engine_fd_add(struct engine_fd *watch, int fd, uint32_t events,
-		     void (*ready)(struct engine_fd *watch, uint32_t events))
+int sv_engine_fd_add(struct engine_fd *handler, int fd, uint32_t events,
+		     void (*ready)(struct engine_fd *handler, uint32_t events))
 {
-	struct epoll_event event = { .events = events, .data.ptr = watch };
+	struct epoll_event event = { .events = events, .data.ptr = handler };
 	int error = 0;
 
-	watch->ready = ready;
-	watch->fd = fd;
+	handler->ready = ready;
+	handler->fd = fd;
 	pthread_mutex_lock(&engine.lock);
 	if (epoll_ctl(engine.epoll, EPOLL_CTL_ADD, fd, &event))
 		error = errno;
-	LIST_INSERT_HEAD(&engine.watches, watch, entry);
-	watch->listed = true;
+	LIST_INSERT_HEAD(&engine.handlers, handler, entry);
+	handler->listed = true;
 	pthread_mutex_unlock(&engine.lock);
 	if (error)
 		log_at(LOG_ERROR, "softverbs: epoll_ctl: %s", strerror(error));
 	return error;
 }
 
-void sv_engine_fd_modify(struct engine_fd *watch, uint32_t events)
+void sv_engine_fd_modify(struct engine_fd *handler, uint32_t events)
 {
-	struct epoll_event event = { .events = events, .data.ptr = watch };
+	struct epoll_event event = { .events = events, .data.ptr = handler };
 
 	pthread_mutex_lock(&engine.lock);
-	if (watch->listed && epoll_ctl(engine.epoll, EPOLL_CTL_MOD, watch->fd, &event))
+	if (handler->listed && epoll_ctl(engine.epoll, EPOLL_CTL_MOD, handler->fd, &event))
 		log_at(LOG_ERROR, "softverbs: epoll_ctl: %s", strerror(errno));
 	pthread_mutex_unlock(&engine.lock);
 }
 
-void sv_engine_fd_remove(struct engine_fd *watch)
+void sv_engine_fd_remove(struct engine_fd *handler)
 {
 	pthread_mutex_lock(&engine.lock);
-	if (watch->listed) {
+	if (handler->listed) {
 		/* Removed from the epoll first: it would remain there if a forked process has a copy of the
 		 * descriptor. */
-		epoll_ctl(engine.epoll, EPOLL_CTL_DEL, watch->fd, NULL);
-		LIST_REMOVE(watch, entry);
-		watch->listed = false;
-		close(watch->fd);
-		watch->fd = -1;
+		epoll_ctl(engine.epoll, EPOLL_CTL_DEL, handler->fd, NULL);
+		LIST_REMOVE(handler, entry);
+		handler->listed = false;
+		close(handler->fd);
+		handler->fd = -1;
 	}
 	pthread_mutex_unlock(&engine.lock);
 }
@@ -177,7 +177,7 @@ void sv_engine_timer_cancel(struct sv_timer *timer)
 
 /* Fires the timers that were due at the start of the call; a timer that is armed again with a past deadline
  * waits for the next call. */
-static void clock_ready(struct engine_fd *watch, uint32_t events)
+static void clock_ready(struct engine_fd *handler, uint32_t events)
 {
 	void (*fire)(struct sv_timer * timer);
 	uint64_t now = clock_now(), count;
@@ -185,7 +185,7 @@ static void clock_ready(struct engine_fd *watch, uint32_t events)
 	unsigned fires;
 
 	(void)events;
-	if (read(watch->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+	if (read(handler->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		log_at(LOG_ERROR, "softverbs: timerfd: %s", strerror(errno));
 	pthread_mutex_lock(&engine.lock);
 	for (fires = 0; fires < FIRES; fires++) {
@@ -208,12 +208,12 @@ static void clock_ready(struct engine_fd *watch, uint32_t events)
 
 /* ---- the thread ---- */
 
-static void wake_ready(struct engine_fd *watch, uint32_t events)
+static void wake_ready(struct engine_fd *handler, uint32_t events)
 {
 	eventfd_t count;
 
 	(void)events;
-	eventfd_read(watch->fd, &count);
+	eventfd_read(handler->fd, &count);
 }
 
 static bool stopping(void)
@@ -226,12 +226,12 @@ static bool stopping(void)
 	return stop;
 }
 
-static bool watch_is_listed(const struct engine_fd *watch)
+static bool handler_is_listed(const struct engine_fd *handler)
 {
 	bool listed;
 
 	pthread_mutex_lock(&engine.lock);
-	listed = watch->listed;
+	listed = handler->listed;
 	pthread_mutex_unlock(&engine.lock);
 	return listed;
 }
@@ -241,7 +241,7 @@ static bool watch_is_listed(const struct engine_fd *watch)
 static void *engine_run(void *unused)
 {
 	struct epoll_event events[BATCH];
-	struct engine_fd *watch;
+	struct engine_fd *handler;
 	int i, count;
 
 	(void)unused;
@@ -254,9 +254,9 @@ static void *engine_run(void *unused)
 			break;
 		}
 		for (i = 0; i < count; i++) {
-			watch = events[i].data.ptr;
-			if (watch_is_listed(watch))
-				watch->ready(watch, events[i].events);
+			handler = events[i].data.ptr;
+			if (handler_is_listed(handler))
+				handler->ready(handler, events[i].events);
 		}
 		jobs_run();
 	}
@@ -277,9 +277,10 @@ static int thread_start(void)
 	return error;
 }
 
-static int watch_new(struct engine_fd *watch, int fd, void (*ready)(struct engine_fd *, uint32_t))
+static int handler_new(struct engine_fd *handler, int fd,
+		       void (*ready)(struct engine_fd *, uint32_t))
 {
-	return fd < 0 ? errno : sv_engine_fd_add(watch, fd, EPOLLIN, ready);
+	return fd < 0 ? errno : sv_engine_fd_add(handler, fd, EPOLLIN, ready);
 }
 
 int sv_engine_start(void)
@@ -292,11 +293,12 @@ int sv_engine_start(void)
 	if (engine.epoll < 0)
 		error = errno;
 	if (!error)
-		error = watch_new(&engine.wake, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), wake_ready);
+		error = handler_new(&engine.wake, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+				    wake_ready);
 	if (!error)
-		error = watch_new(&engine.clock,
-				  timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-				  clock_ready);
+		error = handler_new(&engine.clock,
+				    timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+				    clock_ready);
 	if (!error)
 		error = thread_start();
 	if (error) {
@@ -351,14 +353,14 @@ void sv_engine_fork_parent(void)
  * end. */
 void sv_engine_fork_child(void)
 {
-	struct engine_fd *watch;
+	struct engine_fd *handler;
 
-	LIST_FOREACH(watch, &engine.watches, entry) {
-		close(watch->fd);
-		watch->fd = -1;
-		watch->listed = false;
+	LIST_FOREACH(handler, &engine.handlers, entry) {
+		close(handler->fd);
+		handler->fd = -1;
+		handler->listed = false;
 	}
-	LIST_INIT(&engine.watches);
+	LIST_INIT(&engine.handlers);
 	engine.timers.first = NULL;
 	STAILQ_INIT(&engine.jobs);
 	if (engine.epoll >= 0)

@@ -17,7 +17,7 @@
 struct engine_fd {
 	int fd; /* closed and -1 after sv_engine_fd_remove */
 	bool listed;
-	void (*ready)(struct engine_fd *watch, uint32_t events);
+	void (*ready)(struct engine_fd *handler, uint32_t events);
 	LIST_ENTRY(engine_fd) entry;
 };
 
@@ -34,11 +34,11 @@ void sv_engine_halt(void);
 /* Halts the engine, runs the remaining jobs, closes its descriptors; accepts an engine that did not start. */
 void sv_engine_stop(void);
 
-/* `watch` owns `fd` from here on, even on error. 0 or errno. */
-SV_SHARED int sv_engine_fd_add(struct engine_fd *watch, int fd, uint32_t events,
-			       void (*ready)(struct engine_fd *watch, uint32_t events));
-void sv_engine_fd_modify(struct engine_fd *watch, uint32_t events);
-SV_SHARED void sv_engine_fd_remove(struct engine_fd *watch); /* no-op if not added */
+/* `handler` owns `fd` from here on, even on error. 0 or errno. */
+SV_SHARED int sv_engine_fd_add(struct engine_fd *handler, int fd, uint32_t events,
+			       void (*ready)(struct engine_fd *handler, uint32_t events));
+void sv_engine_fd_modify(struct engine_fd *handler, uint32_t events);
+SV_SHARED void sv_engine_fd_remove(struct engine_fd *handler); /* no-op if not added */
 
 SV_SHARED void sv_engine_defer(struct engine_job *job, void (*run)(struct engine_job *job));
 

@@ -26,8 +26,8 @@
 
 static LIST_HEAD(, sv_link) links = LIST_HEAD_INITIALIZER(links); /* guarded by the links lock */
 
-static void link_ready(struct engine_fd *watch, uint32_t events);
-static void link_late(struct sv_timer *timer);
+static void link_ready(struct engine_fd *handler, uint32_t events);
+static void link_expire(struct sv_timer *timer);
 
 static struct sv_link *link_new_locked(enum link_state state, const struct ucred *cred)
 {
@@ -35,7 +35,7 @@ static struct sv_link *link_new_locked(enum link_state state, const struct ucred
 
 	if (!link)
 		return NULL;
-	link->watch.fd = link->death.fd = -1;
+	link->handler.fd = link->death.fd = -1;
 	link->state = state;
 	if (cred)
 		link->cred = *cred;
@@ -71,10 +71,10 @@ static bool link_serve(struct sv_link *link, bool all)
 	return rung;
 }
 
-static void link_ready(struct engine_fd *watch, uint32_t events)
+static void link_ready(struct engine_fd *handler, uint32_t events)
 {
 	struct sv_link *link =
-		(struct sv_link *)(void *)((char *)watch - offsetof(struct sv_link, watch));
+		(struct sv_link *)(void *)((char *)handler - offsetof(struct sv_link, handler));
 	bool down, rung;
 
 	sv_links_reading_lock();
@@ -92,10 +92,10 @@ static void link_ready(struct engine_fd *watch, uint32_t events)
 /* ---- end of the peer process ---- */
 
 /* Handles the messages that the peer sent before it ended, then closes the link. */
-static void link_died(struct engine_fd *watch, uint32_t events)
+static void link_died(struct engine_fd *handler, uint32_t events)
 {
 	struct sv_link *link =
-		(struct sv_link *)(void *)((char *)watch - offsetof(struct sv_link, death));
+		(struct sv_link *)(void *)((char *)handler - offsetof(struct sv_link, death));
 	bool rung;
 
 	(void)events;
@@ -113,7 +113,7 @@ int sv_link_death_add(struct sv_link *link)
 	socklen_t size = sizeof(int);
 	int fd;
 
-	if (getsockopt(link->watch.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size))
+	if (getsockopt(link->handler.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size))
 		fd = (int)syscall(SYS_pidfd_open, link->cred.pid, 0);
 	else
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -128,7 +128,7 @@ int sv_link_death_add(struct sv_link *link)
 
 bool sv_link_hung_up(const struct sv_link *link)
 {
-	struct pollfd poll_fd = { .fd = link->watch.fd };
+	struct pollfd poll_fd = { .fd = link->handler.fd };
 
 	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLHUP;
 }
@@ -145,9 +145,9 @@ static struct sv_peer *link_close(struct sv_link *link, bool *waited)
 	LIST_REMOVE(link, entry);
 	/* the peer's doorbell is a copy of the descriptor, and remains open while the peer is in use */
 	sv_link_reader_remove_locked(link);
-	if (link->watch.fd >= 0)
-		shutdown(link->watch.fd, SHUT_RDWR);
-	sv_engine_fd_remove(&link->watch);
+	if (link->handler.fd >= 0)
+		shutdown(link->handler.fd, SHUT_RDWR);
+	sv_engine_fd_remove(&link->handler);
 	sv_engine_fd_remove(&link->death);
 	sv_links_unlock();
 	sv_engine_timer_cancel(&link->timer);
@@ -222,7 +222,7 @@ static int link_connect_locked(struct sv_link *link)
 	if (fd < 0)
 		return errno;
 	link->state = LINK_GREETED;
-	error = sv_engine_fd_add(&link->watch, fd, EPOLLIN, link_ready);
+	error = sv_engine_fd_add(&link->handler, fd, EPOLLIN, link_ready);
 	return error ? error : sv_handshake_send_locked(link);
 }
 
@@ -240,13 +240,13 @@ struct sv_link *sv_link_open_locked(uint16_t slot)
 	if (error && error != EAGAIN) {
 		link->state = LINK_DOWN;
 		LIST_REMOVE(link, entry);
-		sv_engine_fd_remove(&link->watch);
+		sv_engine_fd_remove(&link->handler);
 		sv_engine_defer(&link->job, link_free);
 		errno = error;
 		return NULL;
 	}
 	sv_engine_timer_arm(&link->timer, error ? clock_now() + RETRY_TIME : link->deadline,
-			    link_late);
+			    link_expire);
 	return link;
 }
 
@@ -255,10 +255,11 @@ static bool is_unread(const struct sv_link *link)
 {
 	char byte;
 
-	return link->watch.fd >= 0 && recv(link->watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+	return link->handler.fd >= 0 &&
+	       recv(link->handler.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
-static void link_late(struct sv_timer *timer)
+static void link_expire(struct sv_timer *timer)
 {
 	struct sv_link *link =
 		(struct sv_link *)(void *)((char *)timer - offsetof(struct sv_link, timer));
@@ -274,7 +275,7 @@ static void link_late(struct sv_timer *timer)
 	}
 	if (!error || error == EAGAIN)
 		sv_engine_timer_arm(timer, error ? clock_now() + RETRY_TIME : link->deadline,
-				    link_late);
+				    link_expire);
 	sv_links_unlock();
 	if (error && error != EAGAIN)
 		sv_link_down(link, error);
@@ -289,8 +290,8 @@ void sv_link_accept(int fd, const struct ucred *cred)
 	sv_links_lock();
 	link = link_new_locked(LINK_ACCEPTED, cred);
 	if (link) {
-		error = sv_engine_fd_add(&link->watch, fd, EPOLLIN, link_ready);
-		sv_engine_timer_arm(&link->timer, link->deadline, link_late);
+		error = sv_engine_fd_add(&link->handler, fd, EPOLLIN, link_ready);
+		sv_engine_timer_arm(&link->timer, link->deadline, link_expire);
 	}
 	sv_links_unlock();
 	if (!link) {

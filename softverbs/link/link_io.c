@@ -97,7 +97,7 @@ static int message_queue_locked(struct sv_link *link, struct link_message *messa
 	}
 	STAILQ_INSERT_TAIL(&link->out, message, entry);
 	if (!link->out_count++)
-		sv_link_watch_locked(link);
+		sv_link_interest_locked(link);
 	link->out_fds += message->fd_count;
 	return 0;
 }
@@ -113,7 +113,7 @@ int sv_link_send_locked(struct sv_link *link, enum sv_msg type, const void *payl
 	message.wire.size = (uint32_t)size;
 	memcpy(message.wire.payload, payload, size);
 	if (STAILQ_EMPTY(&link->out))
-		error = message_send(link->watch.fd, &message.wire, message.size, fds, fd_count);
+		error = message_send(link->handler.fd, &message.wire, message.size, fds, fd_count);
 	if (!is_full(error))
 		return error;
 	waiting = malloc(sizeof(*waiting));
@@ -157,13 +157,13 @@ void sv_link_ring_locked(struct sv_link *link)
 
 	link->ring_waits = true;
 	if (STAILQ_EMPTY(&link->out) && !waited)
-		sv_link_watch_locked(link);
+		sv_link_interest_locked(link);
 }
 
 static void flush_ring_locked(struct sv_link *link)
 {
 	link->ring_waits = link->ring_waits &&
-			   is_full(message_send(link->watch.fd, &ring, sizeof(ring), NULL, 0));
+			   is_full(message_send(link->handler.fd, &ring, sizeof(ring), NULL, 0));
 }
 
 void sv_link_flush(struct sv_link *link)
@@ -173,7 +173,7 @@ void sv_link_flush(struct sv_link *link)
 
 	sv_links_lock();
 	while ((message = STAILQ_FIRST(&link->out))) {
-		error = message_send(link->watch.fd, &message->wire, message->size, message->fds,
+		error = message_send(link->handler.fd, &message->wire, message->size, message->fds,
 				     message->fd_count);
 		if (is_full(error))
 			break;
@@ -190,7 +190,7 @@ void sv_link_flush(struct sv_link *link)
 	if (!message)
 		flush_ring_locked(link);
 	if (!message && !link->ring_waits)
-		sv_link_watch_locked(link);
+		sv_link_interest_locked(link);
 	sv_links_unlock();
 }
 
@@ -198,7 +198,7 @@ void sv_link_flush(struct sv_link *link)
 
 /* Takes ownership of the descriptors of a message. With MSG_CTRUNC some are missing, so the others cannot be
  * identified. */
-static unsigned take_fds(struct msghdr *msg, int *fds)
+static unsigned message_fds(struct msghdr *msg, int *fds)
 {
 	struct cmsghdr *cmsg;
 	unsigned count = 0, i, have;
@@ -283,12 +283,12 @@ static void arrivals_prepare(struct arrival *arrivals, struct mmsghdr *headers)
 }
 
 /* Handles one message as received. False if it violates the protocol or is the end of the stream. */
-static bool link_take(struct sv_link *link, struct arrival *arrival, struct mmsghdr *header,
-		      bool usable, bool *rung)
+static bool link_message_read(struct sv_link *link, struct arrival *arrival, struct mmsghdr *header,
+			      bool usable, bool *rung)
 {
 	const struct link_message *message = &arrival->message;
 	int fds[SV_HANDSHAKE_FDS] = { -1, -1, -1 };
-	unsigned fd_count = take_fds(&header->msg_hdr, fds);
+	unsigned fd_count = message_fds(&header->msg_hdr, fds);
 
 	if (!usable || link->state == LINK_DOWN || link->state == LINK_PARKED ||
 	    header->msg_len < HEADER || header->msg_hdr.msg_flags & MSG_TRUNC ||
@@ -312,13 +312,13 @@ static int link_read(struct sv_link *link, bool *rung)
 	do {
 		/* ECONNRESET says only that the peer closed the socket with unread messages of this process
 		 * in it; messages from the peer are still readable. */
-		got = recvmmsg(link->watch.fd, headers, BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC,
+		got = recvmmsg(link->handler.fd, headers, BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC,
 			       NULL);
 	} while (got < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (got < 0 && errno == EAGAIN)
 		return -1;
 	for (i = 0; i < got; i++)
-		usable = link_take(link, &arrivals[i], &headers[i], usable, rung);
+		usable = link_message_read(link, &arrivals[i], &headers[i], usable, rung);
 	return usable && got > 0 ? got : 0;
 }
 

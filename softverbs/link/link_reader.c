@@ -4,7 +4,7 @@
  * descriptor that stays. The engine waits for that epoll while there is no reader. While there is one it does not, so that a
  * message wakes one thread and not two.
  *
- * A reader may be delayed by a signal handler, and peers must not wait for that. So the engine looks every LOOK whether the
+ * A reader may be delayed by a signal handler, and peers must not wait for that. So the engine looks every CHECK_AFTER whether the
  * reader has begun or read since. If not, the engine waits for the links, too, and looks no more: a reader that waits for long
  * costs two looks. The reader has the links to itself again once it was the first to read.
  *
@@ -22,22 +22,22 @@
 #include "util/cancel.h"
 #include "util/clock.h"
 
-#define BATCH 16
-#define LOOK  (10 * NSEC_PER_MSEC)
-#define STAY  NSEC_PER_MSEC
-#define QUIET (100 * NSEC_PER_MSEC) /* after a doorbell */
+#define BATCH	    16
+#define CHECK_AFTER (10 * NSEC_PER_MSEC)
+#define STAY	    NSEC_PER_MSEC
+#define QUIET	    (100 * NSEC_PER_MSEC) /* after a doorbell */
 
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
-static struct {			/* guarded by the links lock */
-	int epoll;		/* of the sockets of ready links */
-	bool shared;		/* there was a reader: such links are in it */
-	struct engine_fd watch; /* a copy of it */
+static struct {			  /* guarded by the links lock */
+	int epoll;		  /* of the sockets of ready links */
+	bool shared;		  /* there was a reader: such links are in it */
+	struct engine_fd handler; /* a copy of it */
 	bool has_reader, engine_waits, has_read;
 	uint64_t left, rung; /* when the last reader ended, when the last doorbell came */
-	uint64_t looks_at;   /* CLOCK_NEVER: the timer does not run */
-	struct sv_timer look;
-} reader = { .epoll = -1, .watch.fd = -1, .looks_at = CLOCK_NEVER };
+	uint64_t checks_at;  /* CLOCK_NEVER: the timer does not run */
+	struct sv_timer check;
+} reader = { .epoll = -1, .handler.fd = -1, .checks_at = CLOCK_NEVER };
 
 void sv_links_reading_lock(void)
 {
@@ -51,11 +51,11 @@ void sv_links_reading_unlock(void)
 
 /* ---- links ---- */
 
-void sv_link_watch_locked(struct sv_link *link)
+void sv_link_interest_locked(struct sv_link *link)
 {
 	bool writes = !STAILQ_EMPTY(&link->out) || link->ring_waits || link->ended;
 
-	sv_engine_fd_modify(&link->watch,
+	sv_engine_fd_modify(&link->handler,
 			    (link->in_reader ? 0 : EPOLLIN) | (writes ? EPOLLOUT : 0));
 }
 
@@ -64,16 +64,16 @@ void sv_link_reader_add_locked(struct sv_link *link)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = link };
 
-	if (!reader.shared || epoll_ctl(reader.epoll, EPOLL_CTL_ADD, link->watch.fd, &event))
+	if (!reader.shared || epoll_ctl(reader.epoll, EPOLL_CTL_ADD, link->handler.fd, &event))
 		return;
 	link->in_reader = true;
-	sv_link_watch_locked(link);
+	sv_link_interest_locked(link);
 }
 
 void sv_link_reader_remove_locked(struct sv_link *link)
 {
 	if (link->in_reader)
-		epoll_ctl(reader.epoll, EPOLL_CTL_DEL, link->watch.fd, NULL);
+		epoll_ctl(reader.epoll, EPOLL_CTL_DEL, link->handler.fd, NULL);
 	link->in_reader = false;
 }
 
@@ -84,7 +84,7 @@ static void link_end(struct sv_link *link)
 	sv_links_lock();
 	sv_link_reader_remove_locked(link);
 	link->ended = true;
-	sv_link_watch_locked(link); /* a socket that ends is writable */
+	sv_link_interest_locked(link); /* a socket that ends is writable */
 	sv_links_unlock();
 }
 
@@ -113,11 +113,11 @@ static int links_read(bool *rung)
 	return count;
 }
 
-static void reader_links_ready(struct engine_fd *watch, uint32_t events)
+static void reader_links_ready(struct engine_fd *handler, uint32_t events)
 {
 	bool rung = false;
 
-	(void)watch;
+	(void)handler;
 	(void)events;
 	links_read(&rung);
 	if (rung)
@@ -126,34 +126,34 @@ static void reader_links_ready(struct engine_fd *watch, uint32_t events)
 
 /* ---- the reader ---- */
 
-static void reader_look(struct sv_timer *timer);
+static void link_reader_check(struct sv_timer *timer);
 
-static void look_arm_locked(uint64_t at)
+static void check_arm_locked(uint64_t at)
 {
-	if (reader.looks_at <= at)
+	if (reader.checks_at <= at)
 		return;
-	reader.looks_at = at;
-	sv_engine_timer_arm(&reader.look, at, reader_look);
+	reader.checks_at = at;
+	sv_engine_timer_arm(&reader.check, at, link_reader_check);
 }
 
 static void engine_waits_locked(bool waits)
 {
 	if (reader.engine_waits != waits)
-		sv_engine_fd_modify(&reader.watch, waits ? EPOLLIN : 0);
+		sv_engine_fd_modify(&reader.handler, waits ? EPOLLIN : 0);
 	reader.engine_waits = waits;
 }
 
-static void reader_look(struct sv_timer *timer)
+static void link_reader_check(struct sv_timer *timer)
 {
 	uint64_t now = clock_now();
 
 	(void)timer;
 	sv_links_lock();
-	reader.looks_at = CLOCK_NEVER;
+	reader.checks_at = CLOCK_NEVER;
 	if (reader.has_reader ? !reader.has_read : now >= reader.left + STAY)
 		engine_waits_locked(true);
 	else if (!reader.engine_waits)
-		look_arm_locked(reader.has_reader ? now + LOOK : reader.left + STAY);
+		check_arm_locked(reader.has_reader ? now + CHECK_AFTER : reader.left + STAY);
 	reader.has_read = false;
 	sv_links_unlock();
 }
@@ -172,7 +172,7 @@ int sv_link_reader_begin(void)
 		reader.has_reader = true;
 		reader.has_read = true; /* it has just come */
 		engine_waits_locked(false);
-		look_arm_locked(clock_now() + LOOK);
+		check_arm_locked(clock_now() + CHECK_AFTER);
 	}
 	sv_links_unlock();
 	return fd;
@@ -189,7 +189,7 @@ bool sv_link_reader_read(void)
 		sv_links_lock();
 		reader.has_read = true;
 		engine_waits_locked(false);
-		look_arm_locked(clock_now() + LOOK);
+		check_arm_locked(clock_now() + CHECK_AFTER);
 		sv_links_unlock();
 	}
 	cancel_restore(cancel);
@@ -204,7 +204,7 @@ void sv_link_reader_end(bool returns)
 	reader.has_reader = false;
 	reader.left = now;
 	if (returns && !reader.engine_waits && now > reader.rung + QUIET)
-		look_arm_locked(now + STAY);
+		check_arm_locked(now + STAY);
 	else
 		engine_waits_locked(true);
 	sv_links_unlock();
@@ -219,14 +219,14 @@ int sv_link_reader_open(void)
 	reader.engine_waits = true;
 	reader.epoll = epoll_create1(EPOLL_CLOEXEC);
 	fd = reader.epoll < 0 ? -1 : fcntl(reader.epoll, F_DUPFD_CLOEXEC, 0);
-	return fd < 0 ? errno : sv_engine_fd_add(&reader.watch, fd, EPOLLIN, reader_links_ready);
+	return fd < 0 ? errno : sv_engine_fd_add(&reader.handler, fd, EPOLLIN, reader_links_ready);
 }
 
 void sv_link_reader_close(void)
 {
-	sv_engine_fd_remove(&reader.watch);
-	sv_engine_timer_cancel(&reader.look);
-	reader.looks_at = CLOCK_NEVER;
+	sv_engine_fd_remove(&reader.handler);
+	sv_engine_timer_cancel(&reader.check);
+	reader.checks_at = CLOCK_NEVER;
 	reader.shared = false;
 	if (reader.epoll >= 0)
 		close(reader.epoll);
@@ -239,6 +239,6 @@ void sv_link_reader_fork_child(void)
 		close(reader.epoll);
 	reader.epoll = -1;
 	reader.has_reader = reader.shared = false;
-	reader.look = (struct sv_timer){ .fire = NULL };
-	reader.looks_at = CLOCK_NEVER;
+	reader.check = (struct sv_timer){ .fire = NULL };
+	reader.checks_at = CLOCK_NEVER;
 }

@@ -165,7 +165,7 @@ static bool same_process(const struct sv_peer *peer, const struct handshake *han
  *
  * A process that is in the table already was linked by another connection. If that connection is hung up,
  * either the peer lost it, or another process has the slot now and this side has not noticed yet. */
-static bool slot_takes(struct sv_link *link, const struct handshake *handshake)
+static bool slot_accepts(struct sv_link *link, const struct handshake *handshake)
 {
 	struct sv_link *stale = NULL, *mine = NULL;
 	struct sv_peer *peer;
@@ -220,7 +220,7 @@ static int link_answer(struct sv_link *link, struct sv_peer *peer, bool theirs)
 {
 	int error = 0;
 
-	peer->doorbell = fcntl(link->watch.fd, F_DUPFD_CLOEXEC, 0);
+	peer->doorbell = fcntl(link->handler.fd, F_DUPFD_CLOEXEC, 0);
 	if (peer->doorbell < 0)
 		return errno;
 	if (theirs) {
@@ -269,7 +269,7 @@ bool sv_peers_handshake(struct sv_link *link, const void *payload, size_t size, 
 		sv_foreign_close(fds, fd_count);
 		return false;
 	}
-	if (theirs && !slot_takes(link, &handshake)) {
+	if (theirs && !slot_accepts(link, &handshake)) {
 		sv_foreign_close(fds, fd_count);
 		return true;
 	}

@@ -112,7 +112,7 @@ static void runtime_fork_child(void)
 	sv_cm_fork_end();
 }
 
-static void fork_watch(void)
+static void fork_register(void)
 {
 	int error = pthread_atfork(runtime_fork_prepare, fork_parent, runtime_fork_child);
 
@@ -122,12 +122,12 @@ static void fork_watch(void)
 
 /* ---- engine callbacks ---- */
 
-static void doorbell_ready(struct engine_fd *watch, uint32_t events)
+static void doorbell_ready(struct engine_fd *handler, uint32_t events)
 {
 	eventfd_t count;
 
 	(void)events;
-	eventfd_read(watch->fd, &count);
+	eventfd_read(handler->fd, &count);
 	sv_runtime_client()->doorbell();
 }
 
@@ -154,7 +154,7 @@ int sv_runtime_accept(int listener)
 	return fd;
 }
 
-static void runtime_listener_ready(struct engine_fd *watch, uint32_t events)
+static void runtime_listener_ready(struct engine_fd *handler, uint32_t events)
 {
 	struct ucred cred;
 	unsigned i;
@@ -162,7 +162,7 @@ static void runtime_listener_ready(struct engine_fd *watch, uint32_t events)
 
 	(void)events;
 	for (i = 0; i < ACCEPTS; i++) {
-		fd = sv_runtime_accept(watch->fd);
+		fd = sv_runtime_accept(handler->fd);
 		if (fd < 0)
 			return;
 		error = sv_identity_of_peer(fd, &cred);
@@ -291,7 +291,7 @@ int sv_runtime_hold(const struct sv_link_client *client)
 {
 	int error = 0, cancel;
 
-	pthread_once(&once, fork_watch);
+	pthread_once(&once, fork_register);
 	cancel = cancel_off();
 	pthread_mutex_lock(&lock);
 	if (!runtime.users) {

@@ -38,8 +38,8 @@ struct link_message {
 };
 
 struct sv_link {
-	struct engine_fd watch; /* the socket; only the engine closes it */
-	struct engine_fd death; /* pidfd, if the kernel has them */
+	struct engine_fd handler; /* the socket; only the engine closes it */
+	struct engine_fd death;	  /* pidfd, if the kernel has them */
 	struct engine_job job;
 	struct sv_timer timer; /* limits the time until the link is ready */
 	uint64_t deadline;

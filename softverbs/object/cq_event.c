@@ -33,7 +33,7 @@ void sv_cq_fire_armed(struct cq_by_peers *by_peers, struct sv_peer *owner, uint3
 /*
  * Marks and counts completions of a CQ of this process; remote_rq_notify does so for a peer's CQ.
  */
-static void cq_tell(struct sv_cq *cq, uint32_t qp_index, uint32_t recvs, uint32_t sends)
+static void cq_mark_and_count(struct sv_cq *cq, uint32_t qp_index, uint32_t recvs, uint32_t sends)
 {
 	uint32_t mode = atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed);
 	uint64_t bit = 1ull << qp_index % 64;
@@ -71,25 +71,25 @@ static void cq_tell(struct sv_cq *cq, uint32_t qp_index, uint32_t recvs, uint32_
 void sv_cq_notify_recv(struct sv_cq *cq, uint32_t qp_index)
 {
 	if (atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed))
-		cq_tell(cq, qp_index, 1, 0);
+		cq_mark_and_count(cq, qp_index, 1, 0);
 }
 
 void sv_cq_notify_arrived(struct sv_cq *cq, uint32_t qp_index)
 {
-	cq_tell(cq, qp_index, 0, 0);
+	cq_mark_and_count(cq, qp_index, 0, 0);
 	cq_fire(cq->by_peers, sv_peer_self(), cq->index, true);
 }
 
 void sv_cq_notify_sends_slow(struct sv_cq *cq, uint32_t qp_index, uint32_t count)
 {
-	cq_tell(cq, qp_index, 0, count);
+	cq_mark_and_count(cq, qp_index, 0, count);
 }
 
 void sv_cq_notify_flush(struct sv_cq *cq, uint32_t qp_index, uint32_t count)
 {
 	if (!count)
 		return;
-	cq_tell(cq, qp_index, count, 0);
+	cq_mark_and_count(cq, qp_index, count, 0);
 	cq_fire(cq->by_peers, sv_peer_self(), cq->index, true);
 }
 

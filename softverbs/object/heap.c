@@ -43,7 +43,7 @@ int sv_heap_reach(struct heap *heap, uint64_t end)
 }
 
 /* Sets `*at` to the offset of bytes that were never used. */
-static bool bytes_cut(struct heap *heap, uint64_t size, uint64_t *at)
+static bool bytes_new(struct heap *heap, uint64_t size, uint64_t *at)
 {
 	if (size > heap->size - heap->next || sv_heap_reach(heap, heap->next + size))
 		return false;
@@ -53,11 +53,11 @@ static bool bytes_cut(struct heap *heap, uint64_t size, uint64_t *at)
 }
 
 /* The same for a short block. Near the heap's end there may be room for the block alone. */
-static bool short_cut(struct heap *heap, uint64_t size, uint64_t *at)
+static bool short_new(struct heap *heap, uint64_t size, uint64_t *at)
 {
 	if (size > heap->shorts_end - heap->shorts) {
-		if (!bytes_cut(heap, SHORTS, at))
-			return bytes_cut(heap, size, at);
+		if (!bytes_new(heap, SHORTS, at))
+			return bytes_new(heap, size, at);
 		heap->shorts = *at;
 		heap->shorts_end = *at + SHORTS;
 	}
@@ -70,12 +70,12 @@ static bool short_cut(struct heap *heap, uint64_t size, uint64_t *at)
  * Allocates a block that was never used, together with its list entry, so that sv_heap_free
  * cannot fail.
  */
-static struct heap_free *block_cut(struct heap *heap, unsigned class)
+static struct heap_free *block_new(struct heap *heap, unsigned class)
 {
 	struct heap_free *entry = malloc(sizeof(*entry));
 	uint64_t size = 1ull << class;
 
-	if (entry && !(size <= SHORT_MOST ? short_cut : bytes_cut)(heap, size, &entry->offset)) {
+	if (entry && !(size <= SHORT_MOST ? short_new : bytes_new)(heap, size, &entry->offset)) {
 		free(entry);
 		entry = NULL;
 	}
@@ -94,7 +94,7 @@ static void *block_acquire(struct heap *heap, uint64_t size, uint64_t *offset, b
 		entry = free_pop(heap, class);
 	*fresh = !entry;
 	if (!entry && class < HEAP_CLASSES)
-		entry = block_cut(heap, class);
+		entry = block_new(heap, class);
 	if (entry) {
 		at = entry->offset;
 		entry->next = heap->taken;

@@ -232,7 +232,7 @@ static bool piece_next(const struct pool_range *range, uint64_t most, struct poo
 	return rest;
 }
 
-static int piece_take_locked(const struct pool_range *piece)
+static int piece_move_locked(const struct pool_range *piece)
 {
 	void *at = (void *)(uintptr_t)piece->begin;
 	uint64_t length = piece->end - piece->begin;
@@ -297,13 +297,13 @@ static int range_return_locked(const struct pool_range *range)
 	return error;
 }
 
-static int range_take_locked(const struct pool_range *range)
+static int range_move_locked(const struct pool_range *range)
 {
 	struct pool_range piece = { range->begin, range->begin };
 	int error = range->end > POOL_SIZE ? EFBIG : 0;
 
 	while (!error && piece_next(range, PIECE, &piece))
-		error = piece_take_locked(&piece);
+		error = piece_move_locked(&piece);
 	if (error)
 		range_return_locked(&(struct pool_range){ range->begin, piece.begin });
 	return error;
@@ -318,13 +318,13 @@ static uint64_t parts_length(const struct pool_parts *parts)
 	return length;
 }
 
-static int parts_take_locked(const struct pool_parts *parts)
+static int parts_move_locked(const struct pool_parts *parts)
 {
 	unsigned i;
 	int error = 0;
 
 	for (i = 0; i < parts->count && !error; i++)
-		error = range_take_locked(&parts->part[i]);
+		error = range_move_locked(&parts->part[i]);
 	if (!error)
 		return 0;
 	for (i--; i; i--) /* all before the one that failed */
@@ -332,14 +332,14 @@ static int parts_take_locked(const struct pool_parts *parts)
 	return error;
 }
 
-int sv_pool_take(const struct pool_parts *parts)
+int sv_pool_move(const struct pool_parts *parts)
 {
 	int error;
 
 	pthread_mutex_lock(&pool.lock);
 	error = parts_length(parts) + size_locked() > POOL_MOST ? EDQUOT : pool_open_locked();
 	if (!error)
-		error = parts_take_locked(parts);
+		error = parts_move_locked(parts);
 	pthread_mutex_unlock(&pool.lock);
 	return error;
 }

@@ -60,7 +60,7 @@ const char *sv_pool_refusal(const struct pool_range *range, uintptr_t stack,
 			    struct pool_parts *parts);
 
 /* Moves the parts into the pool: 0, or errno; on error all memory is as valid as before. */
-int sv_pool_take(const struct pool_parts *parts);
+int sv_pool_move(const struct pool_parts *parts);
 /* Makes what of the range is in the pool private again, as far as the kernel allows. */
 void sv_pool_return(const struct pool_range *range);
 

@@ -95,14 +95,14 @@ struct sv_sq {
 	bool written;		   /* exec is a write with immediate, and its data are placed */
 	bool executing;		   /* a thread copies a chunk without the lock */
 	bool again;		   /* exec has to be tried again after the chunk */
-	bool peer_left;		   /* the peer's process died during the chunk */
+	bool peer_is_gone;	   /* the peer's process died during the chunk */
 	bool draining;		   /* in SQD with a partly executed request: report its end */
 	uint32_t moved;		   /* bytes of exec that are copied */
 	uint32_t moved_epoch;	   /* epoch of the peer's queue in which they were copied */
 	uint64_t period, deadline; /* ns: length of one try; time of the next step of the wait */
 	uint64_t timer_at;
 	struct sv_timer timer;
-	struct sv_timer take_timer; /* for the engine, when the lock was not free */
+	struct sv_timer lock_timer; /* for the engine, when the lock was not free */
 };
 
 /* The mapped view of the connected peer's receive queue. All of it is checked when it is bound. */

@@ -38,12 +38,12 @@ bool sv_quiesce_one(uint32_t index)
 {
 	static const struct timespec pause = { .tv_nsec = 50000 };
 	const _Atomic(uint32_t) *busy = &sv_area_own()->by_peers->qp[index].busy;
-	uint32_t first = atomic_load_explicit(busy, memory_order_acquire), looks = 0;
+	uint32_t first = atomic_load_explicit(busy, memory_order_acquire), polls = 0;
 	uint64_t deadline = 0;
 
 	while (!sv_quiesce_is_done(index) &&
 	       atomic_load_explicit(busy, memory_order_acquire) == first) {
-		if (++looks < 100) {
+		if (++polls < 100) {
 			sched_yield();
 			continue;
 		}

@@ -55,7 +55,7 @@ void sv_region_retire(uint32_t key)
 	struct region_entry *slot = &sv_area_own()->by_owner->region[key >> 16];
 
 	atomic_store_explicit(&slot->leaving, key, memory_order_relaxed);
-	/* release: a poll that does not find `key` finds `leaving`; pairs with region_takes */
+	/* release: a poll that does not find `key` finds `leaving`; pairs with region_accepts */
 	atomic_store_explicit(&slot->key, 0, memory_order_release);
 }
 

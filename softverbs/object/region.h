@@ -39,8 +39,8 @@ static inline bool region_allows(const struct region_entry *table, uint32_t key,
  * The same for the payload of a message that has arrived. Called by the owner with the lock of
  * the receive CQ held. A retired key still counts, until sv_region_forget.
  */
-static inline bool region_takes(const struct region_entry *table, uint32_t key, uint32_t pd,
-				uint64_t addr, uint64_t length, uint64_t *va)
+static inline bool region_accepts(const struct region_entry *table, uint32_t key, uint32_t pd,
+				  uint64_t addr, uint64_t length, uint64_t *va)
 {
 	const struct region_entry *r = &table[key >> 16];
 

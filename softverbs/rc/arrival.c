@@ -22,7 +22,7 @@ static bool payload_copy(const struct sv_wq *wq, uint32_t slot, const uint8_t *d
 
 		if (!at.iov_len)
 			continue;
-		if (!region_takes(wq->regions, sge->lkey, wq->pd, sge->addr, at.iov_len, &va))
+		if (!region_accepts(wq->regions, sge->lkey, wq->pd, sge->addr, at.iov_len, &va))
 			return false;
 		at.iov_base = (void *)(uintptr_t)va;
 		if (!sv_memory_copy(&at, (uint8_t *)(uintptr_t)data, true))

@@ -8,9 +8,9 @@
 #include "softverbs/rc/copy.h"
 #include "softverbs/rc/remote_rq.h"
 
-#define LOOKS \
+#define POLLS \
 	200u /* polls, for about the time of a part (microseconds), before engines are needed */
-#define ATOMIC_LOOKS 20u /* polls: an owner that polls has answered by then */
+#define ATOMIC_POLLS 20u /* polls: an owner that polls has answered by then */
 
 static struct bounce_by_peers *bounce_memory(const struct sv_remote_rq *remote)
 {
@@ -202,7 +202,7 @@ int sv_bounce_move(struct sv_qp *qp, const struct bounce_op *op)
 	if (!bounce_is_active(qp) && !bounce_goes_on(qp, memory, op))
 		bounce_begin(qp, memory);
 	first = b->back;
-	for (uint32_t looks = 0; looks < LOOKS; looks++) {
+	for (uint32_t polls = 0; polls < POLLS; polls++) {
 		bool moved = bounce_reap(b, memory, op);
 
 		moved |= bounce_issue(b, memory, op);
@@ -212,11 +212,11 @@ int sv_bounce_move(struct sv_qp *qp, const struct bounce_op *op)
 		}
 		if (!moved) {
 			cpu_relax();
-			if (looks == ATOMIC_LOOKS && is_atomic(op->kind))
+			if (polls == ATOMIC_POLLS && is_atomic(op->kind))
 				bounce_wake(&qp->remote_rq, memory);
 			continue;
 		}
-		looks = 0;
+		polls = 0;
 		qp->sq.wait = SQ_GOES; /* the next wait has its full length again */
 		if (b->back - first >= COPY_PIECE)
 			return EXEC_WAIT(SQ_COPYING);

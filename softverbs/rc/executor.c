@@ -16,7 +16,7 @@
 #include "softverbs/rc/remote_rq.h"
 #include "util/clock.h"
 
-#define TAKE_PAUSE (200 * NSEC_PER_USEC) /* between the engine's tries to acquire a lock */
+#define LOCK_PAUSE (200 * NSEC_PER_USEC) /* between the engine's tries to acquire a lock */
 
 static bool sq_is_long(const struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -75,9 +75,9 @@ static void execution_end_locked(struct sv_qp *qp)
 	struct sv_sq *sq = &qp->sq;
 
 	sq->executing = false;
-	if (sq->peer_left)
+	if (sq->peer_is_gone)
 		sv_remote_rq_unbind_locked(qp);
-	sq->peer_left = false;
+	sq->peer_is_gone = false;
 }
 
 /*
@@ -201,16 +201,16 @@ void sv_sq_run_claimed(struct sv_qp *qp)
 
 /* ---- entry points ---- */
 
-static void take_fire(struct sv_timer *timer)
+static void lock_fire(struct sv_timer *timer)
 {
-	sv_sq_run(container_of(sv_qp, sq.take_timer, timer));
+	sv_sq_run(container_of(sv_qp, sq.lock_timer, timer));
 }
 
 /*
  * Acquires the lock. The engine does not wait, because the holder of the lock may be preempted:
  * it tries again by timer.
  */
-static bool sq_take(struct sv_qp *qp)
+static bool sq_lock_or_defer(struct sv_qp *qp)
 {
 	if (!sv_engine_is_self()) {
 		lock_acquire(&qp->sq.lock);
@@ -218,7 +218,7 @@ static bool sq_take(struct sv_qp *qp)
 	}
 	if (lock_try(&qp->sq.lock))
 		return true;
-	sv_engine_timer_arm(&qp->sq.take_timer, clock_now() + TAKE_PAUSE, take_fire);
+	sv_engine_timer_arm(&qp->sq.lock_timer, clock_now() + LOCK_PAUSE, lock_fire);
 	return false;
 }
 
@@ -226,7 +226,7 @@ void sv_sq_run(struct sv_qp *qp)
 {
 	int cancel = cancel_off();
 
-	if (sq_take(qp)) {
+	if (sq_lock_or_defer(qp)) {
 		sv_sq_run_locked(qp, COPY_PIECE);
 		if (!qp->sq.executing)
 			sv_sq_notify_locked(qp);
@@ -241,7 +241,7 @@ void sv_sq_peer_gone(struct sv_qp *qp)
 
 	lock_acquire(&sq->lock);
 	if (sq->executing) {
-		sq->peer_left = true;
+		sq->peer_is_gone = true;
 	} else {
 		sv_remote_rq_unbind_locked(qp); /* later requests find no peer */
 	}
@@ -265,7 +265,7 @@ void sv_sq_answered_locked(struct sv_qp *qp, enum ibv_wc_status status)
 /* In the error state and RESET no thread executes, nor will. */
 static void sq_stopped_locked(struct sv_qp *qp)
 {
-	/* release: accesses to the peer's areas have ended; pairs with initiator_has_left */
+	/* release: accesses to the peer's areas have ended; pairs with initiator_has_stopped */
 	atomic_store_explicit(&qp->by_owner->initiates, 0, memory_order_release);
 }
 
@@ -304,11 +304,11 @@ bool sv_sq_drain(struct sv_qp *qp)
 }
 
 /* Waits a moment for the executor, which may have a chunk to copy. Does not spin. */
-static void executor_pause(unsigned looks)
+static void executor_pause(unsigned polls)
 {
 	static const struct timespec pause = { .tv_nsec = 20000 };
 
-	if (looks < 100)
+	if (polls < 100)
 		sched_yield();
 	else
 		nanosleep(&pause, NULL);
@@ -319,9 +319,9 @@ void sv_sq_lock_idle(struct sv_qp *qp)
 	struct sv_sq *sq = &qp->sq;
 
 	lock_acquire(&sq->lock);
-	for (unsigned looks = 0; sq->executing; looks++) {
+	for (unsigned polls = 0; sq->executing; polls++) {
 		lock_release(&sq->lock);
-		executor_pause(looks);
+		executor_pause(polls);
 		lock_acquire(&sq->lock);
 	}
 }
@@ -340,9 +340,9 @@ void sv_sq_quiesce(void)
 		/* acquire: pairs with the second mark of execute_marked */
 		uint32_t first = atomic_load_explicit(mark, memory_order_acquire);
 
-		for (unsigned looks = 0;
+		for (unsigned polls = 0;
 		     first & 1 && atomic_load_explicit(mark, memory_order_acquire) == first;
-		     looks++)
-			executor_pause(looks);
+		     polls++)
+			executor_pause(polls);
 	}
 }

@@ -125,23 +125,23 @@ int sv_sq_execute(struct sv_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* Inlined into the post path. */
-static inline void post_tell_locked(struct sv_qp *qp)
+static inline void post_notify_locked(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
 	struct sv_cq *cq = qp->send_cq;
 	struct sv_remote_rq *remote = &qp->remote_rq;
-	bool watched = sq->fresh && cq->ibv.channel && !cq_is_polled(cq->by_peers, true),
+	bool ours = sq->fresh && cq->ibv.channel && !cq_is_polled(cq->by_peers, true),
 	     theirs =
 		     sq->notified && remote->notify && !cq_is_polled(remote->cq, remote->expedited);
 
 	/* Completions are published before; whether a waiter has armed the CQ is loaded after. */
-	if (watched || theirs)
+	if (ours || theirs)
 		fence_full();
 	if (sq->notified)
 		remote_rq_notify(remote, theirs, sq->notified, sq->notified_solicited);
 	if (sq->fresh)
 		cq_notify_sends(cq, qp->index, sq->fresh);
-	if (watched)
+	if (ours)
 		cq_fire(cq->by_peers, sv_peer_self(), cq->index, sq->failed);
 	sq->notified = sq->fresh = 0;
 	sq->notified_solicited = sq->failed = false;
@@ -149,7 +149,7 @@ static inline void post_tell_locked(struct sv_qp *qp)
 
 void sv_sq_notify_locked(struct sv_qp *qp)
 {
-	post_tell_locked(qp);
+	post_notify_locked(qp);
 }
 
 /* Refuses a malformed work request. Errors that concern memory become completions instead. */
@@ -292,7 +292,7 @@ int sv_qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_
 		if (unlikely(err))
 			return post_rest_unlocks(qp, wr, err, bad);
 	}
-	post_tell_locked(qp);
+	post_notify_locked(qp);
 	lock_release(&qp->sq.lock);
 	return 0;
 }

@@ -27,7 +27,7 @@ void sv_sq_fail_locked(struct sv_qp *qp)
  * A barrier, which interrupts the other processors, is not necessary then: of two QPs that are disconnected, the second needs
  * none.
  */
-static bool initiator_has_left(const struct sv_qp *qp)
+static bool initiator_has_stopped(const struct sv_qp *qp)
 {
 	const struct sv_peer *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 	uint32_t dest = atomic_load_explicit(&qp->dest, memory_order_relaxed);
@@ -45,7 +45,7 @@ bool sv_qp_quiesce(struct sv_qp *qp)
 	bool quiet;
 
 	atomic_store_explicit(&qp->by_owner->epoch, 0, memory_order_relaxed);
-	if (initiator_has_left(qp))
+	if (initiator_has_stopped(qp))
 		return true;
 	sv_area_barrier();
 	quiet = sv_quiesce_one(qp->index);
@@ -76,7 +76,7 @@ static void sq_flush(struct sv_qp *qp)
 	lock_release(&qp->sq.lock);
 }
 
-void sv_rx_tell(struct sv_qp *qp)
+void sv_rx_notify(struct sv_qp *qp)
 {
 	struct sv_cq *cq = qp->recv_cq;
 	bool waits;
@@ -102,7 +102,7 @@ static void qp_flush_locked(struct sv_qp *qp)
 	if (qp->srq && atomic_load_explicit(&qp->by_peers->intent, memory_order_relaxed))
 		sv_srq_recover_now(qp->srq);
 	if (qp->srq) {
-		sv_rx_tell(qp);
+		sv_rx_notify(qp);
 		sv_async_post_qp(&qp->ibv, IBV_EVENT_QP_LAST_WQE_REACHED);
 	} else {
 		sv_cq_notify_flush(qp->recv_cq, qp->index,
@@ -120,7 +120,7 @@ void sv_qp_settle_now_locked(struct sv_qp *qp)
 
 static bool initiator_is_out(const struct sv_qp *qp)
 {
-	if (initiator_has_left(qp))
+	if (initiator_has_stopped(qp))
 		return true;
 	sv_area_barrier();
 	return sv_quiesce_is_done(qp->index);

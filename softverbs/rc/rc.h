@@ -91,7 +91,7 @@ bool sv_rx_has_locked(const struct sv_qp *qp);
  * messages without a notification. Notifies the receive CQ if any message waits. The caller holds
  * no lock.
  */
-void sv_rx_tell(struct sv_qp *qp);
+void sv_rx_notify(struct sv_qp *qp);
 /* Rings the doorbell of the peer's process if the peer waits for this QP. */
 void sv_qp_wake_initiator(struct sv_qp *qp);
 

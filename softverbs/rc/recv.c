@@ -119,7 +119,7 @@ static bool land_scatter(const struct sv_wq *wq, uint32_t slot, const uint8_t *d
 
 		if (!part)
 			continue;
-		if (!region_takes(wq->regions, sge->lkey, wq->pd, sge->addr, part, &va)) {
+		if (!region_accepts(wq->regions, sge->lkey, wq->pd, sge->addr, part, &va)) {
 			*status = IBV_WC_LOC_PROT_ERR;
 			return false;
 		}

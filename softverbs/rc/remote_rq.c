@@ -97,7 +97,7 @@ static bool remote_rq_describe(struct sv_remote_rq *remote, struct sv_peer *peer
 	       remote->eager_size <= 1u << 24;
 }
 
-static void tx_point(struct sv_qp *qp, struct sv_peer *peer)
+static void remote_rq_point(struct sv_qp *qp, struct sv_peer *peer)
 {
 	uint32_t index = qp_index_of(atomic_load_explicit(&qp->dest, memory_order_relaxed));
 	struct sv_remote_rq *remote = &qp->remote_rq;
@@ -116,7 +116,7 @@ static void tx_point(struct sv_qp *qp, struct sv_peer *peer)
 }
 
 /* Whether the QP will be published again: the peer resizes its SRQ, or all its QPs are still. */
-static bool tx_is_moving(const struct sv_peer *peer, const struct qp_by_owner *by_owner)
+static bool remote_rq_is_moving(const struct sv_peer *peer, const struct qp_by_owner *by_owner)
 {
 	uint32_t srq = __atomic_load_n(&by_owner->srq,
 				       __ATOMIC_RELAXED); /* the epoch does not protect it yet */
@@ -128,7 +128,7 @@ static bool tx_is_moving(const struct sv_peer *peer, const struct qp_by_owner *b
 }
 
 /* A process that did not answer is looked up once in each try, however often the send queue is polled. */
-static bool tx_may_look_up(const struct sv_qp *qp)
+static bool remote_rq_may_look_up(const struct sv_qp *qp)
 {
 	return qp->sq.wait != SQ_SILENT || clock_now() >= qp->sq.deadline;
 }
@@ -143,7 +143,7 @@ int sv_remote_rq_bind_locked(struct sv_qp *qp)
 	if (qp->path)
 		return qp->path->ops->bind_locked(qp);
 	peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	if (!peer && !tx_may_look_up(qp))
+	if (!peer && !remote_rq_may_look_up(qp))
 		return SQ_SILENT;
 	if (!peer)
 		peer = sv_qp_peer(qp);
@@ -154,13 +154,13 @@ int sv_remote_rq_bind_locked(struct sv_qp *qp)
 		&peer->by_owner
 			 ->qp[qp_index_of(atomic_load_explicit(&qp->dest, memory_order_relaxed))];
 	if (!qp->sq.gone && !atomic_load_explicit(&by_owner->epoch, memory_order_acquire) &&
-	    tx_is_moving(peer, by_owner))
+	    remote_rq_is_moving(peer, by_owner))
 		return SQ_LINKING;
 	if (qp->sq.gone || !atomic_load_explicit(&by_owner->epoch, memory_order_acquire) ||
 	    atomic_load_explicit(&by_owner->peer, memory_order_relaxed) != qp->ibv.qp_num)
 		return SQ_SILENT;
 
-	tx_point(qp, peer);
+	remote_rq_point(qp, peer);
 	remote->epoch = atomic_load_explicit(&by_owner->epoch, memory_order_acquire);
 	epoch_enter(remote);
 	sound = remote->epoch && epoch_is_current(remote) &&
@@ -224,7 +224,7 @@ void sv_remote_rq_mark(struct sv_peer *peer, uint32_t cq, uint32_t qp)
 }
 
 /* Counts messages for a CQ in mode CQ_TIGHT. True if the CQ overruns. */
-static bool tx_count(struct sv_remote_rq *remote, uint32_t messages)
+static bool remote_rq_count(struct sv_remote_rq *remote, uint32_t messages)
 {
 	const struct cq_by_owner *by_owner = &remote->peer->by_owner->cq[remote->cq_index];
 	uint32_t arrived =
@@ -245,7 +245,7 @@ void sv_remote_rq_notify_slow(struct sv_remote_rq *remote, bool fenced, uint32_t
 			fence_full(); /* a poll clears the mark, then loads the message */
 		sv_remote_rq_mark(remote->peer, remote->cq_index, remote->qp_index);
 	}
-	if (mode & CQ_TIGHT && tx_count(remote, messages)) {
+	if (mode & CQ_TIGHT && remote_rq_count(remote, messages)) {
 		atomic_store_explicit(&remote->cq->overflow, 1, memory_order_relaxed);
 		sv_attention_set(remote->peer->by_peers->attention.cq, remote->cq_index);
 		sv_peer_ring(remote->peer);

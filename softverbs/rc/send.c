@@ -231,7 +231,7 @@ static inline int message_deliver(struct sv_qp *qp, const struct message *messag
 	return IBV_WC_SUCCESS;
 }
 
-static inline bool send_receive_take(struct sv_remote_rq *remote, uint32_t *slot, uint64_t *entry)
+static inline bool send_receive_claim(struct sv_remote_rq *remote, uint32_t *slot, uint64_t *entry)
 {
 	if (likely(!remote->arrival))
 		return receive_next(remote, slot, entry);
@@ -261,7 +261,7 @@ static inline int message_send_locked(struct sv_qp *qp, const struct message *me
 		slot = qp->bounce
 			       .slot; /* taken when the copy began; its memory may be withdrawn by now */
 		entry = qp->bounce.entry | (uint64_t)POST_BAD << 32;
-	} else if (unlikely(!send_receive_take(remote, &slot, &entry))) {
+	} else if (unlikely(!send_receive_claim(remote, &slot, &entry))) {
 		epoch_leave(remote);
 		return EXEC_WAIT(SQ_RNR);
 	} else if (unlikely(remote->arrival)) {

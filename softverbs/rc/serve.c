@@ -10,7 +10,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define IDLE_LOOKS 100u			/* polls: a microsecond or two, then the engine yields */
+#define IDLE_POLLS 100u			/* polls: a microsecond or two, then the engine yields */
 #define TURN	   (50 * NSEC_PER_USEC) /* after this time the engine turns to its other work */
 
 struct request {
@@ -243,7 +243,7 @@ void sv_serve_turn(void)
 
 	while (area->serving.count && clock_now() < end) {
 		idle = serve_round(area) ? 0 : idle + 1;
-		if (idle < IDLE_LOOKS)
+		if (idle < IDLE_POLLS)
 			cpu_relax();
 		else
 			sched_yield();

@@ -19,7 +19,7 @@
  * slot that two searches did not find, and that was not posted between them, is lost.
  */
 
-static void look_posted(struct sv_srq *srq, bool *seen)
+static void search_posted(struct sv_srq *srq, bool *seen)
 {
 	struct sv_wq *wq = &srq->wq;
 	uint32_t claim;
@@ -44,7 +44,7 @@ static bool is_shut_out(const struct sv_qp *qp)
 }
 
 /* Slots that live senders hold, or are about to claim. */
-static void look_held(struct sv_srq *srq, bool *seen)
+static void search_held(struct sv_srq *srq, bool *seen)
 {
 	struct sv_qp *qp;
 
@@ -60,7 +60,7 @@ static void look_held(struct sv_srq *srq, bool *seen)
 	}
 }
 
-static void look_arrived(struct sv_srq *srq, bool *seen)
+static void search_arrived(struct sv_srq *srq, bool *seen)
 {
 	struct sv_qp *qp;
 
@@ -83,7 +83,7 @@ static void look_arrived(struct sv_srq *srq, bool *seen)
 	}
 }
 
-static void look_free(struct sv_srq *srq, bool *seen)
+static void search_free(struct sv_srq *srq, bool *seen)
 {
 	lock_acquire(&srq->wq.lock);
 	for (uint32_t i = 0, n = srq->free_head; i <= srq->wq.mask; i++, n++) {
@@ -158,7 +158,7 @@ static void slot_flush(struct sv_srq *srq, struct sv_qp *qp, uint32_t slot)
 	sv_qp_fail(qp);
 }
 
-static void slot_give_up(struct sv_srq *srq, uint32_t slot)
+static void slot_recover(struct sv_srq *srq, uint32_t slot)
 {
 	struct sv_qp *taker = slot_taker(srq, slot);
 
@@ -172,7 +172,7 @@ static void slot_give_up(struct sv_srq *srq, uint32_t slot)
  * Compares this search with the last one, and recovers slots that both missed. True if no slot is
  * in doubt.
  */
-static bool look_compare(struct sv_srq *srq, uint32_t *missing, const bool *seen)
+static bool search_compare(struct sv_srq *srq, uint32_t *missing, const bool *seen)
 {
 	bool clear = true;
 
@@ -182,7 +182,7 @@ static bool look_compare(struct sv_srq *srq, uint32_t *missing, const bool *seen
 		if (seen[slot] || !round) {
 			missing[slot] = 0;
 		} else if (missing[slot] == round) {
-			slot_give_up(srq, slot);
+			slot_recover(srq, slot);
 			missing[slot] = 0;
 		} else {
 			missing[slot] = round;
@@ -192,7 +192,7 @@ static bool look_compare(struct sv_srq *srq, uint32_t *missing, const bool *seen
 	return clear;
 }
 
-static bool srq_look_locked(struct sv_srq *srq)
+static bool srq_search_locked(struct sv_srq *srq)
 {
 	bool *seen = calloc(srq->wq.mask + 1, sizeof(*seen)), clear;
 
@@ -204,11 +204,11 @@ static bool srq_look_locked(struct sv_srq *srq)
 		free(seen);
 		return true;
 	}
-	look_posted(srq, seen);
-	look_held(srq, seen);
-	look_arrived(srq, seen);
-	look_free(srq, seen);
-	clear = look_compare(srq, srq->missing, seen);
+	search_posted(srq, seen);
+	search_held(srq, seen);
+	search_arrived(srq, seen);
+	search_free(srq, seen);
+	clear = search_compare(srq, srq->missing, seen);
 	free(seen);
 	return clear;
 }
@@ -218,13 +218,13 @@ static void recover_fire(struct sv_timer *timer)
 	sv_srq_recover(container_of(sv_srq, recover_timer, timer));
 }
 
-static void srq_look(struct sv_srq *srq, unsigned looks)
+static void srq_search(struct sv_srq *srq, unsigned searches)
 {
 	bool clear = false;
 
 	pthread_mutex_lock(&srq->lock);
-	for (; looks && !clear; looks--)
-		clear = srq_look_locked(srq);
+	for (; searches && !clear; searches--)
+		clear = srq_search_locked(srq);
 	pthread_mutex_unlock(&srq->lock);
 	if (!clear)
 		sv_engine_timer_arm(&srq->recover_timer, clock_now() + RECOVER_PAUSE, recover_fire);
@@ -232,10 +232,10 @@ static void srq_look(struct sv_srq *srq, unsigned looks)
 
 void sv_srq_recover(struct sv_srq *srq)
 {
-	srq_look(srq, 1);
+	srq_search(srq, 1);
 }
 
 void sv_srq_recover_now(struct sv_srq *srq)
 {
-	srq_look(srq, 2);
+	srq_search(srq, 2);
 }

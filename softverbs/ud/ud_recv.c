@@ -13,7 +13,7 @@
  * Takes a receive of the SRQ as sv_srq_claim does, but in the owner, so there is no recovery
  * after a sender's death.
  */
-static bool srq_take(struct sv_srq *srq, uint64_t *entry)
+static bool srq_claim(struct sv_srq *srq, uint64_t *entry)
 {
 	struct sv_wq *wq = &srq->wq;
 	uint32_t claim = atomic_load_explicit(&srq->by_peers->claim, memory_order_relaxed), limit,
@@ -49,13 +49,13 @@ static bool srq_take(struct sv_srq *srq, uint64_t *entry)
 }
 
 /* Takes a receive of the QP's own queue, or of its SRQ. False if there is none. */
-static bool ud_recv_receive_take(struct sv_qp *qp, uint32_t taken, uint64_t *entry, uint32_t *slot)
+static bool ud_recv_claim(struct sv_qp *qp, uint32_t taken, uint64_t *entry, uint32_t *slot)
 {
 	if (qp->srq) {
 		/* `done` must have room, however many receives other QPs take from the SRQ */
 		if (taken - atomic_load_explicit(&qp->rx.head, memory_order_acquire) >
 			    qp->ud->mask ||
-		    !srq_take(qp->srq, entry))
+		    !srq_claim(qp->srq, entry))
 			return false;
 		*slot = post_slot(*entry) & qp->srq->wq.mask;
 		return true;
@@ -128,7 +128,7 @@ static enum ibv_wc_status datagram_copy(const struct sv_wq *wq, uint64_t entry, 
 
 /* ---- a datagram ---- */
 
-static bool takes_datagrams(const struct sv_qp *qp)
+static bool accepts_datagrams(const struct sv_qp *qp)
 {
 	int state = atomic_load_explicit(&qp->state, memory_order_acquire);
 
@@ -139,7 +139,7 @@ static struct sv_qp *addressee(const struct ud_ring_record *head)
 {
 	struct sv_qp *qp = sv_area_own()->ud_ring.qp[qp_index_of(head->dest)];
 
-	return qp && qp->ibv.qp_num == head->dest && takes_datagrams(qp) &&
+	return qp && qp->ibv.qp_num == head->dest && accepts_datagrams(qp) &&
 			       atomic_load_explicit(&qp->ud->qkey, memory_order_relaxed) ==
 				       head->qkey
 		       ? qp
@@ -158,7 +158,7 @@ struct sv_qp *sv_ud_deliver_locked(const struct ud_ring_record *head, const stru
 	if (!qp)
 		return NULL;
 	taken = atomic_load_explicit(&qp->ud->taken, memory_order_relaxed);
-	if (!ud_recv_receive_take(qp, taken, &entry, &slot))
+	if (!ud_recv_claim(qp, taken, &entry, &slot))
 		return NULL;
 	wq = qp->srq ? &qp->srq->wq : &qp->rq;
 	done = &qp->ud->done[taken & qp->ud->mask];
@@ -188,7 +188,7 @@ struct sv_qp *sv_ud_deliver_locked(const struct ud_ring_record *head, const stru
 
 /* ---- polls ---- */
 
-static void done_give(const struct sv_qp *qp, const struct ud_done *done, struct ibv_wc *wc)
+static void done_report(const struct sv_qp *qp, const struct ud_done *done, struct ibv_wc *wc)
 {
 	*wc = (struct ibv_wc){
 		.wr_id = done->wr_id,
@@ -220,7 +220,7 @@ static int done_poll(struct sv_qp *qp, int count, struct ibv_wc *wc)
 	int n = 0;
 
 	for (; n < count && left; left--)
-		done_give(qp, &qp->ud->done[head++ & qp->ud->mask], &wc[n++]);
+		done_report(qp, &qp->ud->done[head++ & qp->ud->mask], &wc[n++]);
 	/* release: the entry was read before it is overwritten, or its receive reused */
 	atomic_store_explicit(&qp->rx.head, head, memory_order_release);
 	return n;
@@ -236,7 +236,7 @@ int sv_ud_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc)
 	n = done_poll(qp, count, wc);
 	if (likely(!atomic_load_explicit(&qp->rx.flush, memory_order_acquire)) || n == count)
 		return n;
-	/* No delivery is under way after this: see takes_datagrams. */
+	/* No delivery is under way after this: see accepts_datagrams. */
 	lock_acquire(&ud_ring->lock);
 	lock_release(&ud_ring->lock);
 	return n + done_poll(qp, count - n, wc + n);

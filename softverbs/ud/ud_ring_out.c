@@ -26,7 +26,7 @@ static struct outbox_by_owner *box_of(const struct sv_peer *peer)
  * How far the peer has read. The inbox may still be that of an earlier process with this
  * process's number.
  */
-static uint32_t taken_by(const struct sv_peer *peer)
+static uint32_t read_by(const struct sv_peer *peer)
 {
 	/* acquire: the bytes were read before they are overwritten; pairs with peer_read_locked */
 	uint64_t taken = atomic_load_explicit(&peer->by_owner->inbox[sv_runtime_peer_id()].taken,
@@ -48,7 +48,7 @@ static bool ring_open_locked(struct sv_peer *peer)
 		       (int)peer->pid);
 		return false;
 	}
-	out->written = out->taken = taken_by(peer);
+	out->written = out->taken = read_by(peer);
 	atomic_store_explicit(&box->ring, offset, memory_order_relaxed);
 	atomic_store_explicit(&box->size, out->size, memory_order_relaxed);
 	return true;
@@ -69,9 +69,9 @@ static bool has_room(struct sv_peer *peer, uint32_t need)
 	if (out->written + need - out->taken <= out->size)
 		return true;
 	need += out->written;
-	if (taken_by(peer) != out->taken)
+	if (read_by(peer) != out->taken)
 		out->stuck = false;
-	out->taken = taken_by(peer);
+	out->taken = read_by(peer);
 	return need - out->taken <= out->size;
 }
 

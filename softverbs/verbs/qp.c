@@ -261,7 +261,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	pthread_mutex_unlock(&qp->modify);
 	sv_engine_timer_cancel(&qp->settle_timer);
 	sv_engine_timer_cancel(&qp->sq.timer);
-	sv_engine_timer_cancel(&qp->sq.take_timer);
+	sv_engine_timer_cancel(&qp->sq.lock_timer);
 	sv_async_retire_qp(ibv);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

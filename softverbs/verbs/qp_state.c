@@ -268,7 +268,7 @@ static void enter_rtr(struct sv_qp *qp)
 	if (!qp->ud && !qp->path) {
 		atomic_store_explicit(&qp->by_owner->initiates, qp->attr.dest_qp_num,
 				      memory_order_relaxed);
-		fence_full(); /* the first epoch_enter follows; pairs with initiator_has_left */
+		fence_full(); /* the first epoch_enter follows; pairs with initiator_has_stopped */
 	}
 	rx_publish(qp);
 	if (qp->ud) {

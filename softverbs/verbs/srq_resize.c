@@ -91,7 +91,7 @@ static int rings_make(struct resize *r, uint32_t entries)
 }
 
 /* Frees the rings: those that were allocated so far, or after the exchange the old ones. */
-static void rings_give(struct resize *r)
+static void ring_pair_free(struct resize *r)
 {
 	uint64_t size = r->wq.mask + 1;
 
@@ -288,7 +288,7 @@ int sv_srq_grow(struct sv_srq *srq, uint32_t entries)
 			rings_exchange(&r);
 			senders_go(&r);
 		}
-		rings_give(&r);
+		ring_pair_free(&r);
 		free(r.qp);
 		free(r.cq);
 	}

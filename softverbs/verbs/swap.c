@@ -15,10 +15,10 @@
 
 #define REGION_MOST (16ull << 20) /* bytes: longer ones cost too much to copy */
 /* To stop what uses the device. Each takes a millisecond at most, and the pause before the next is twice the last one. */
-#define TRIES	    14u
-#define BACK_TRIES  8u
-#define LATE	    64u /* ranges that come back later, at most */
-#define FIRST_PAUSE (100 * NSEC_PER_USEC)
+#define TRIES	     14u
+#define BACK_TRIES   8u
+#define DEFERRED_MAX 64u /* ranges that come back later, at most */
+#define FIRST_PAUSE  (100 * NSEC_PER_USEC)
 
 /* A thread that waits for the engine. */
 struct call {
@@ -33,9 +33,9 @@ struct call {
 
 /* What could not come back from the pool: it does when the device is still for the next time. */
 static struct { /* engine only */
-	struct pool_range range[LATE];
+	struct pool_range range[DEFERRED_MAX];
 	unsigned count;
-} late;
+} deferred;
 
 /* ---- the thread that waits ---- */
 
@@ -76,7 +76,7 @@ static uint32_t regions_end(struct area *area)
 	return end;
 }
 
-static bool is_left(const struct region_entry *region)
+static bool is_pooled(const struct region_entry *region)
 {
 	return atomic_load_explicit(&region->key, memory_order_relaxed) &&
 	       region->type == REGION_MR && sv_file_is_pool(region);
@@ -92,7 +92,7 @@ static struct pool_range part_unused(uint64_t begin, uint64_t end)
 	for (uint32_t i = 1; i < last && part.begin < end; i++) {
 		struct pool_range pages = pool_pages(region[i].addr, region[i].length);
 
-		if (!is_left(&region[i]) || pages.end <= part.begin || pages.begin >= part.end)
+		if (!is_pooled(&region[i]) || pages.end <= part.begin || pages.begin >= part.end)
 			continue;
 		if (pages.begin > part.begin) {
 			part.end = pages.begin;
@@ -116,16 +116,16 @@ static void range_return(const struct pool_range *range)
 }
 
 /* With stillness. */
-static void late_return(void)
+static void deferred_return(void)
 {
-	while (late.count)
-		range_return(&late.range[--late.count]);
+	while (deferred.count)
+		range_return(&deferred.range[--deferred.count]);
 }
 
-static void late_add(const struct pool_range *range)
+static void deferred_add(const struct pool_range *range)
 {
-	if (late.count < LATE)
-		late.range[late.count++] = *range;
+	if (deferred.count < DEFERRED_MAX)
+		deferred.range[deferred.count++] = *range;
 }
 
 /* ---- in ---- */
@@ -187,7 +187,7 @@ static void region_swap(uint32_t lkey, uintptr_t stack)
 
 	if (!region_may_move(lkey, stack, &parts))
 		return;
-	error = sv_pool_take(&parts);
+	error = sv_pool_move(&parts);
 	region_note(lkey, error ? strerror(error) : "peers can map it now");
 	if (!error)
 		sv_file_find_again(lkey);
@@ -216,7 +216,7 @@ static void again_fire(struct sv_timer *timer)
  * Finds the regions, and whether one of them may move. Not with stillness: a thread that holds the lock of memory windows may
  * wait for its end.
  */
-static bool asks_look(struct sv_files *files, uintptr_t stack)
+static bool asks_find_regions(struct sv_files *files, uintptr_t stack)
 {
 	struct pool_parts parts;
 	bool any = false;
@@ -235,12 +235,12 @@ static void swap_run(struct call *call)
 	struct sv_files *files = &sv_area_own()->files;
 
 	polls_mark(false);
-	if (!asks_look(files, call->stack)) {
+	if (!asks_find_regions(files, call->stack)) {
 		asks_answer(files);
 	} else if (sv_still_begin()) {
 		for (uint32_t i = 0; i < files->asks; i++)
 			region_swap(files->ask[i].lkey, call->stack);
-		late_return();
+		deferred_return();
 		sv_still_end();
 		asks_answer(files);
 	} else if (files->tries < TRIES) {
@@ -266,11 +266,11 @@ static void back_run(struct call *call)
 	call->ended = sv_still_begin();
 	if (!call->ended) {
 		if (call->last)
-			late_add(&call->range);
+			deferred_add(&call->range);
 		return;
 	}
 	range_return(&call->range);
-	late_return();
+	deferred_return();
 	sv_still_end();
 }
 

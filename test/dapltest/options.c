@@ -39,7 +39,7 @@ static bool count_take(int opt, const char *what, uint64_t min, uint64_t max, ui
 	return true;
 }
 
-static bool name_take(int opt, const char *what, char name[NAME_SIZE])
+static bool name_claim(int opt, const char *what, char name[NAME_SIZE])
 {
 	if (!*optarg || strlen(optarg) >= NAME_SIZE) {
 		complain("Syntax Error -%c<%s> option", opt, what);
@@ -85,8 +85,8 @@ static bool common_option(int c, struct options *opt)
 	uint32_t number;
 
 	switch (c) {
-	case 'D': return name_take(c, "device", opt->device);
-	case 's': return name_take(c, "server", opt->server);
+	case 'D': return name_claim(c, "device", opt->device);
+	case 's': return name_claim(c, "server", opt->server);
 	case 'R': opt->qos = qos_find(optarg); return true;
 	case 'd': opt->debug++; return true;
 	case OPT_TIMEOUT: return timeout_take();

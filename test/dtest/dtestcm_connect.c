@@ -99,7 +99,7 @@ static bool any_request_check(const struct cm_test *t, const DAT_EVENT *event)
 	return request_check(event, t->opt.ud, (DAT_CONN_QUAL)(t->opt.qual + at), t->psps[at]);
 }
 
-static bool request_take(struct cm_test *t, DAT_CR_HANDLE cr, int i)
+static bool request_keep(struct cm_test *t, DAT_CR_HANDLE cr, int i)
 {
 	DAT_CR_PARAM param = { 0 };
 	unsigned char *data;
@@ -143,7 +143,7 @@ bool cm_accept_all(struct cm_test *t)
 	note("Accepting...");
 	for (int i = 0; i < t->opt.connections; i++)
 		if (!request_await(t, i, &event) || !any_request_check(t, &event) ||
-		    !request_take(t, event.event_data.cr_arrival_event_data.cr_handle, i))
+		    !request_keep(t, event.event_data.cr_arrival_event_data.cr_handle, i))
 			return false;
 	note("Completing...");
 	if (!established_await(t, t->opt.connections))

@@ -81,7 +81,7 @@ static bool established_await(struct srq_test *t)
 	return true;
 }
 
-static bool request_take(struct srq_test *t, DAT_CR_HANDLE cr, bool *taken)
+static bool request_keep(struct srq_test *t, DAT_CR_HANDLE cr, bool *taken)
 {
 	DAT_CR_PARAM param;
 	uint32_t number;
@@ -121,7 +121,7 @@ bool srq_accept_all(struct srq_test *t)
 		if (!srq_await(t, t->cr_evd, "connection request",
 			       n ? CONNECT_SECONDS_MAX : SERVER_SECONDS, &event) ||
 		    !request_check(&event, t->opt.ud, qual, t->psp) ||
-		    !request_take(t, event.event_data.cr_arrival_event_data.cr_handle, taken))
+		    !request_keep(t, event.event_data.cr_arrival_event_data.cr_handle, taken))
 			return false;
 	return established_await(t);
 }

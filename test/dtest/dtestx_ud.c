@@ -59,7 +59,7 @@ static bool established_take(struct x_test *t, const DAT_EVENT *event, struct pr
 }
 
 /* The sender of a request listens as well, so the server requests a connection in return. */
-static bool request_take(struct x_test *t, const DAT_EVENT *event)
+static bool request_keep(struct x_test *t, const DAT_EVENT *event)
 {
 	DAT_CONN_QUAL qual = x_is_server(t) ? X_SERVER_QUAL : X_CLIENT_QUAL;
 	int index;
@@ -75,7 +75,7 @@ static bool request_take(struct x_test *t, const DAT_EVENT *event)
  * channel may only mean that it is not ready. So the client requests the first connection alone
  * until it is made, then all others.
  */
-static bool answer_take(struct x_test *t, const DAT_EVENT *event, struct progress *p)
+static bool answer_read(struct x_test *t, const DAT_EVENT *event, struct progress *p)
 {
 	bool refused = (int)event->event_number == (int)DAT_IB_UD_CONNECTION_REJECT_EVENT;
 	int before = p->active;
@@ -103,12 +103,12 @@ static bool resolve_step(struct x_test *t, struct progress *p)
 		return false;
 	if (found) {
 		p->requests++;
-		if (!request_take(t, &event))
+		if (!request_keep(t, &event))
 			return false;
 	}
 	if (!event_look(t->conn_evd, &event, &found))
 		return false;
-	return !found || answer_take(t, &event, p);
+	return !found || answer_read(t, &event, p);
 }
 
 static bool resolve_all(struct x_test *t, struct progress p)
@@ -148,7 +148,7 @@ static bool server_connect(struct x_test *t)
 	if (!t->peer_addr.ss_family && t->opt.host &&
 	    !address_resolve(t->opt.host, t->a.addr.ss_family, &t->peer_addr))
 		return false;
-	return x_request_await(t, &event) && request_take(t, &event) && resolve_all(t, p);
+	return x_request_await(t, &event) && request_keep(t, &event) && resolve_all(t, p);
 }
 
 static bool client_connect(struct x_test *t)

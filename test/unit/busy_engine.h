@@ -40,12 +40,12 @@ static inline void busy_in_job(struct engine_job *job)
 	busy_run();
 }
 
-static inline void busy_in_ready(struct engine_fd *watch, uint32_t events)
+static inline void busy_in_ready(struct engine_fd *handler, uint32_t events)
 {
 	uint64_t count;
 
 	(void)events;
-	CU_ASSERT_EQUAL(read(watch->fd, &count, sizeof(count)), (ssize_t)sizeof(count));
+	CU_ASSERT_EQUAL(read(handler->fd, &count, sizeof(count)), (ssize_t)sizeof(count));
 	busy_run();
 }
 

@@ -92,7 +92,7 @@ void ib_cq_moderate(struct ib_cq *cq, uint32_t count)
 	cq->moderation = count;
 }
 
-DAT_RETURN ib_cq_watch(struct ib_cq *cq)
+DAT_RETURN ib_cq_register(struct ib_cq *cq)
 {
 	DAT_RETURN status = fake_refused();
 
@@ -103,7 +103,7 @@ DAT_RETURN ib_cq_watch(struct ib_cq *cq)
 	return status;
 }
 
-void ib_cq_unwatch(struct ib_cq *cq)
+void ib_cq_unregister(struct ib_cq *cq)
 {
 	cq->watched = false;
 }

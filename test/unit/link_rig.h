@@ -7,7 +7,7 @@
 #include "softverbs/link/link_reader.h"
 #include "test/unit/busy_engine.h"
 #include "test/unit/linked.h"
-#include "test/unit/no_look.h"
+#include "test/unit/no_check.h"
 
 /* ---- what arrives here ---- */
 
@@ -170,7 +170,7 @@ static void sender_stop(void)
 
 static void rig_close(bool stops_sender)
 {
-	no_look = false;
+	no_check = false;
 	if (stops_sender)
 		sender_stop();
 	sv_peer_put(sender_peer);
@@ -181,7 +181,7 @@ static int begin(void)
 {
 	int fd;
 
-	no_look = true;
+	no_check = true;
 	fd = sv_link_reader_begin();
 	CU_ASSERT_TRUE_FATAL(fd >= 0);
 	return fd;
@@ -197,16 +197,16 @@ static inline bool is_readable(int fd)
 static void end(void)
 {
 	sv_link_reader_end(false);
-	no_look = false;
+	no_check = false;
 }
 
 static void engine_catches_up(void)
 {
-	bool looks = no_look;
+	bool looks = no_check;
 
-	no_look = false;
+	no_check = false;
 	busy_end();
-	no_look = looks;
+	no_check = looks;
 }
 
 #endif

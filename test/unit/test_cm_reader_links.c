@@ -6,7 +6,7 @@
 #include "softverbs/link/link_reader.h"
 #include "test/unit/busy_engine.h"
 #include "test/unit/linked.h"
-#include "test/unit/no_look.h"
+#include "test/unit/no_check.h"
 #include "test/unit/other_side.h"
 
 /* ---- the event thread: upcalls of its own end soon here, and the waiter does not leave the links to the engine for them ---- */
@@ -148,7 +148,7 @@ static atomic_int waiter_tid;
 static void *wait_for_end(void *unused)
 {
 	(void)unused;
-	no_look = true;
+	no_check = true;
 	atomic_store(&waiter_tid, gettid());
 	expect(a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, a.ep);
 	return NULL;
@@ -190,7 +190,7 @@ static void test_doorbells(void)
 	peer_start(child_rings);
 	setup();
 	place_send(peer.fd);
-	no_look = true; /* the engine would look in the next thread's wait */
+	no_check = true; /* the engine would check in the next thread's wait */
 	accept_one();
 	atomic_store(&waiter_tid, 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_for_end, NULL), 0);
@@ -205,7 +205,7 @@ static void test_doorbells(void)
 	CU_ASSERT_EQUAL(atomic_load(&read_by_waiter), 1);
 	process_say(peer.fd, 0);
 	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
-	no_look = false;
+	no_check = false;
 	process_kill(&peer);
 	teardown();
 }

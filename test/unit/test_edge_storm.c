@@ -26,8 +26,8 @@
  */
 static atomic_uint watches;
 
-void __wrap_ep_watch_begin_locked(struct dapl_ep *ep);
-void __wrap_ep_watch_begin_locked(struct dapl_ep *ep)
+void __wrap_ep_poll_begin_locked(struct dapl_ep *ep);
+void __wrap_ep_poll_begin_locked(struct dapl_ep *ep)
 {
 	(void)ep;
 	atomic_fetch_add(&watches, 1);

@@ -27,32 +27,32 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *time)
 	return 0;
 }
 
-int __wrap_sv_engine_fd_add(struct engine_fd *watch, int fd, uint32_t events,
-			    void (*ready)(struct engine_fd *watch, uint32_t events));
-int __wrap_sv_engine_fd_add(struct engine_fd *watch, int fd, uint32_t events,
-			    void (*ready)(struct engine_fd *watch, uint32_t events))
+int __wrap_sv_engine_fd_add(struct engine_fd *handler, int fd, uint32_t events,
+			    void (*ready)(struct engine_fd *handler, uint32_t events));
+int __wrap_sv_engine_fd_add(struct engine_fd *handler, int fd, uint32_t events,
+			    void (*ready)(struct engine_fd *handler, uint32_t events))
 {
 	(void)events;
-	watch->fd = fd;
-	watch->ready = ready;
-	watched = watch;
+	handler->fd = fd;
+	handler->ready = ready;
+	watched = handler;
 	return 0;
 }
 
-void __wrap_sv_engine_fd_remove(struct engine_fd *watch);
-void __wrap_sv_engine_fd_remove(struct engine_fd *watch)
+void __wrap_sv_engine_fd_remove(struct engine_fd *handler);
+void __wrap_sv_engine_fd_remove(struct engine_fd *handler)
 {
 	if (watched)
-		close(watch->fd);
-	watch->fd = -1;
+		close(handler->fd);
+	handler->fd = -1;
 	watched = NULL;
 }
 
-void __wrap_sv_engine_fd_modify(struct engine_fd *watch, uint32_t events);
-void __wrap_sv_engine_fd_modify(struct engine_fd *watch, uint32_t events)
+void __wrap_sv_engine_fd_modify(struct engine_fd *handler, uint32_t events);
+void __wrap_sv_engine_fd_modify(struct engine_fd *handler, uint32_t events)
 {
 	CU_ASSERT_PTR_NOT_NULL(watched);
-	(void)watch;
+	(void)handler;
 	masked = !events;
 }
 

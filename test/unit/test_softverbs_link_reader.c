@@ -67,7 +67,7 @@ static void test_has_them_again(void)
 	CU_ASSERT_TRUE(unit_wait_for(is_one, &cm_by_engine, UNIT_PATIENCE));
 	busy_begin(0, false);
 	ask(SEND_CM);
-	no_look = true;
+	no_check = true;
 	CU_ASSERT_TRUE(sv_link_reader_read());
 	busy_let_go();
 	engine_catches_up();
@@ -116,12 +116,12 @@ static void test_leaves_data(void)
 
 static atomic_bool turn_begun, turn_goes_on;
 
-static void turn_run(struct engine_fd *watch, uint32_t events)
+static void turn_run(struct engine_fd *handler, uint32_t events)
 {
 	eventfd_t count;
 
 	(void)events;
-	CU_ASSERT_EQUAL(eventfd_read(watch->fd, &count), 0);
+	CU_ASSERT_EQUAL(eventfd_read(handler->fd, &count), 0);
 	atomic_store(&turn_begun, true);
 	while (!atomic_load(&turn_goes_on))
 		poll(NULL, 0, 1);

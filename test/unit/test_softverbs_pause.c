@@ -9,7 +9,7 @@
 
 static struct {
 	struct node node; /* holds the engine */
-	struct engine_fd watch;
+	struct engine_fd handler;
 	atomic_uint ready, reads;
 	atomic_bool over;
 	pthread_t poller;
@@ -22,9 +22,9 @@ static bool engine_reads(void)
 	return false;
 }
 
-static void ready(struct engine_fd *watch, uint32_t events)
+static void ready(struct engine_fd *handler, uint32_t events)
 {
-	(void)watch;
+	(void)handler;
 	(void)events;
 	atomic_fetch_add(&rig.ready, 1);
 	if (!sv_fabric_pause_begin())
@@ -45,10 +45,11 @@ static void rig_open(bool with_poller)
 
 	memset(&rig, 0, sizeof(rig));
 	CU_ASSERT_TRUE_FATAL(node_open(&rig.node, &options));
-	sv_fabric_pause_open(&rig.watch, engine_reads);
+	sv_fabric_pause_open(&rig.handler, engine_reads);
 	if (with_poller)
 		CU_ASSERT_EQUAL_FATAL(pthread_create(&rig.poller, NULL, polls, NULL), 0);
-	CU_ASSERT_EQUAL_FATAL(sv_engine_fd_add(&rig.watch, eventfd(1, EFD_CLOEXEC), EPOLLIN, ready),
+	CU_ASSERT_EQUAL_FATAL(sv_engine_fd_add(&rig.handler, eventfd(1, EFD_CLOEXEC), EPOLLIN,
+					       ready),
 			      0);
 }
 
@@ -60,7 +61,7 @@ static void poller_end(void)
 
 static void rig_close(void)
 {
-	sv_engine_fd_remove(&rig.watch);
+	sv_engine_fd_remove(&rig.handler);
 	sv_fabric_pause_close();
 	CU_ASSERT_EQUAL(node_close(&rig.node), 0);
 }

@@ -176,7 +176,7 @@ static bool buffer_take(struct receiver *r, bool again)
 	return true;
 }
 
-static void request_take(struct receiver *r)
+static void request_keep(struct receiver *r)
 {
 	DAT_EP_ATTR attr = { .max_message_size = SIZE,
 			     .max_recv_dtos = 8,
@@ -239,7 +239,7 @@ static void receive_until(struct receiver *r, uint64_t deadline)
 		bool any = false;
 
 		notices_drop(r);
-		request_take(r);
+		request_keep(r);
 		if (looks)
 			ending_take(r);
 		for (i = looks ? storm_next(&r->seed) % 32 : 0; i; i--)
@@ -300,7 +300,7 @@ static void all_can_be_received_into(struct receiver *r)
 	CU_ASSERT_EQUAL(param.available_dto_count, (DAT_COUNT)BUFFERS);
 	CU_ASSERT_TRUE_FATAL(process_say(r->nursery.fd, ORDER_COUNT));
 	while (r->received - before < BUFFERS && clock_now() < deadline) {
-		request_take(r);
+		request_keep(r);
 		if (!buffer_take(r, false))
 			nanosleep(&pause, NULL);
 	}

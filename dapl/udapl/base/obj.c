@@ -103,7 +103,7 @@ static bool obj_grow_locked(struct pool *pool)
  * Unused slots are taken first, then the one that was freed first: a stale handle stays
  * recognisable as long as possible.
  */
-static struct obj *slot_take(struct pool *pool)
+static struct obj *slot_acquire(struct pool *pool)
 {
 	struct obj *obj = NULL;
 
@@ -126,7 +126,7 @@ void *obj_new(struct dapl_ia *ia, enum obj_kind kind)
 	struct obj *obj;
 
 	assert(pool->size);
-	obj = slot_take(pool);
+	obj = slot_acquire(pool);
 	if (!obj)
 		return NULL;
 	memset((char *)obj + pool->keep, 0, pool->size - pool->keep);

@@ -156,7 +156,7 @@ DAT_RETURN dapl_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOO
 DAT_RETURN dapl_not_implemented(void);
 
 /* ia/fork.c, and the functions that it calls around a fork. */
-void fork_watch(void);
+void fork_register(void);
 void names_fork_prepare(void);
 void names_fork_end(void);
 void obj_fork_prepare(void);

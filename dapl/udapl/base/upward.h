@@ -17,10 +17,10 @@ struct upward {
 	/* The IA has a zero-based region: its EPs post nothing inline from now on. The caller holds no lock of the IA. */
 	void (*ep_inline_end)(struct dapl_ia *ia);
 	/*
-	 * Calls rmr_flights_land for each EP of the IA. With `watch`, a flight may hold a window without an RMR, which no
+	 * Calls rmr_flights_land for each EP of the IA. With `task_ends`, a flight may hold a window without an RMR, which no
 	 * call would release; the event thread then releases it after the completion of the bind.
 	 */
-	void (*ep_flights_land)(struct dapl_ia *ia, bool watch);
+	void (*ep_flights_land)(struct dapl_ia *ia, bool task_ends);
 
 	/* The caller of these holds no lock of an EVD. `cno` is NULL if there is to be none. */
 	DAT_RETURN (*cno_set)(struct dapl_evd *evd, struct dapl_cno *cno);

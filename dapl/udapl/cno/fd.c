@@ -83,10 +83,10 @@ void cno_serve_locked(struct dapl_cno *cno)
 /* epoll returns each descriptor once before it returns one again. */
 void cno_serve_all_locked(struct dapl_cno *cno)
 {
-	unsigned watched = atomic_load(&cno->channels), served;
+	unsigned count = atomic_load(&cno->channels), served;
 
 	/* The descriptors are the channels and `wake`. */
-	for (served = 0; watched && served <= watched && !serve_some(cno); served += SERVE_BATCH)
+	for (served = 0; count && served <= count && !serve_some(cno); served += SERVE_BATCH)
 		;
 }
 

@@ -173,7 +173,7 @@ static void evd_cno_detach(struct dapl_evd *evd, bool freed)
 static void thread_stops(struct dapl_evd *evd)
 {
 	if (evd->thread_reads)
-		ib_cq_unwatch(evd->cq);
+		ib_cq_unregister(evd->cq);
 	evd->thread_reads = false;
 }
 
@@ -182,7 +182,7 @@ static DAT_RETURN thread_reads(struct dapl_evd *evd)
 	DAT_RETURN status = DAT_SUCCESS;
 
 	if (evd->channel >= 0 && !evd->thread_reads)
-		status = ib_cq_watch(evd->cq);
+		status = ib_cq_register(evd->cq);
 	if (status == DAT_SUCCESS)
 		evd->thread_reads = evd->channel >= 0;
 	return status;

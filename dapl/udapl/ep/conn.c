@@ -136,7 +136,7 @@ static void established_locked(struct dapl_ep *ep, const void *data, uint32_t si
 		return;
 	ia_count(ep->obj.ia, active ? DCNT_IA_CM_REP_RX : DCNT_IA_CM_RTU_RX);
 	ia_count(ep->obj.ia, active ? DCNT_IA_CM_ACTIVE_EST : DCNT_IA_CM_PASSIVE_EST);
-	ep_watch_begin_locked(ep);
+	ep_poll_begin_locked(ep);
 	ep_disconnect_reset_locked(ep);
 	ep->was_up = true;
 	ep->notice_owed = ep->srq && ep->recv_evd;
@@ -149,7 +149,7 @@ static void established_locked(struct dapl_ep *ep, const void *data, uint32_t si
 		log_at(LOG_WARN, "ep %p: no room for its ESTABLISHED event; it is disconnected",
 		       (void *)ep);
 		ep_set_state_locked(ep, EP_DISCONNECT);
-		ep_cut_locked(ep);
+		ep_abort_locked(ep);
 	}
 }
 
@@ -208,11 +208,11 @@ static struct ib_conn *ending_locked(struct dapl_ep *ep, enum ib_conn_event even
 		if (event != IB_CONN_DISCONNECTED)
 			return ep_end_locked(ep, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 		ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
-		return ep_peer_left_locked(ep);
+		return ep_peer_disconnected_locked(ep);
 	default:
 		ib_conn_disconnect(ep->conn, false);
 		if (event == IB_CONN_DISCONNECTED)
-			return ep_peer_left_locked(ep);
+			return ep_peer_disconnected_locked(ep);
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	}
 }

@@ -57,7 +57,7 @@ static bool ep_create_attach(struct dapl_ep *ep, const struct ep_parts *parts)
 }
 
 /* NULL attributes stand for the defaults. */
-static void attr_take(struct dapl_ep *ep, const struct ep_parts *parts, const DAT_EP_ATTR *attr)
+static void attr_copy(struct dapl_ep *ep, const struct ep_parts *parts, const DAT_EP_ATTR *attr)
 {
 	if (attr)
 		ep->attr = *attr;
@@ -106,7 +106,7 @@ static DAT_RETURN ep_build(const struct ep_parts *parts, const DAT_EP_ATTR *attr
 			       ? (uint32_t)parts->ia->attr->max_message
 			       : UINT32_MAX;
 	address_copy(&new->local, ib_device_address(parts->ia->device));
-	attr_take(new, parts, attr);
+	attr_copy(new, parts, attr);
 	if (parts->pz && obj_hold(&parts->pz->obj))
 		new->pz = parts->pz;
 	if (parts->pz && !new->pz)

@@ -10,11 +10,11 @@
 #define PEER_WAIT     (250 * NSEC_PER_MSEC) /* for the peer's answer */
 #define GRACEFUL_WAIT (5 * NSEC_PER_SEC)    /* for requests to complete */
 #define ANSWERS_WAIT  (20 * NSEC_PER_MSEC) /* for requests to complete after the peer's disconnect */
-#define LOOK_EVERY    (1 * NSEC_PER_MSEC)
+#define CHECK_EVERY   (1 * NSEC_PER_MSEC)
 
 void ep_disconnect_reset_locked(struct dapl_ep *ep)
 {
-	ep->peer_left = false;
+	ep->peer_disconnected = false;
 	ep->dreq_sent = false;
 	ep->marker_posted = false;
 }
@@ -23,12 +23,12 @@ void ep_disconnect_reset_locked(struct dapl_ep *ep)
  * Flushes, and sends a disconnect request, unless that of the peer was answered. The connection ends with the peer's
  * answer or at the deadline.
  */
-void ep_cut_locked(struct dapl_ep *ep)
+void ep_abort_locked(struct dapl_ep *ep)
 {
 	ep->dreq_sent = true;
 	if (ep->qp)
 		ib_qp_error(ep->qp);
-	if (!ep->peer_left) {
+	if (!ep->peer_disconnected) {
 		ia_count(ep->obj.ia, DCNT_IA_CM_DREQ_TX);
 		ib_conn_disconnect(ep->conn, true);
 	}
@@ -75,19 +75,19 @@ static bool requests_done_locked(struct dapl_ep *ep)
 static bool is_over_locked(struct dapl_ep *ep)
 {
 	return clock_now() >= ep->give_up ||
-	       (ep->peer_left ? !answers_missing_locked(ep) : requests_done_locked(ep));
+	       (ep->peer_disconnected ? !answers_missing_locked(ep) : requests_done_locked(ep));
 }
 
 struct ib_conn *ep_disconnect_step_locked(struct dapl_ep *ep)
 {
 	bool over = ep->dreq_sent || is_over_locked(ep);
 
-	if (over && (ep->dreq_sent || ep->peer_left))
+	if (over && (ep->dreq_sent || ep->peer_disconnected))
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
 	if (over)
-		ep_cut_locked(ep);
+		ep_abort_locked(ep);
 	else
-		ep_deadline_set_locked(ep, clock_now() + LOOK_EVERY);
+		ep_deadline_set_locked(ep, clock_now() + CHECK_EVERY);
 	return NULL;
 }
 
@@ -97,9 +97,9 @@ struct ib_conn *ep_disconnect_step_locked(struct dapl_ep *ep)
  * not be flushed. Acknowledgements that are under way take less than 20 ms; others will not come, because the peer's QP
  * is in error. An EP that is connected remains so meanwhile: its posts are accepted, to be flushed.
  */
-struct ib_conn *ep_peer_left_locked(struct dapl_ep *ep)
+struct ib_conn *ep_peer_disconnected_locked(struct dapl_ep *ep)
 {
-	ep->peer_left = true;
+	ep->peer_disconnected = true;
 	ep->give_up = clock_now() + ANSWERS_WAIT;
 	return ep_disconnect_step_locked(ep);
 }
@@ -108,7 +108,7 @@ struct ib_conn *ep_peer_left_locked(struct dapl_ep *ep)
 static void hasten_locked(struct dapl_ep *ep)
 {
 	if (!ep->dreq_sent)
-		ep_cut_locked(ep);
+		ep_abort_locked(ep);
 	ep_deadline_set_locked(ep, 0);
 }
 
@@ -116,12 +116,12 @@ static void begin_locked(struct dapl_ep *ep, bool graceful)
 {
 	ep_set_state_locked(ep, EP_DISCONNECT);
 	ep->give_up = clock_now() + GRACEFUL_WAIT;
-	if (ep->peer_left)
+	if (ep->peer_disconnected)
 		hasten_locked(ep);
 	else if (graceful)
 		ep_deadline_set_locked(ep, 0);
 	else
-		ep_cut_locked(ep);
+		ep_abort_locked(ep);
 }
 
 DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)

@@ -32,7 +32,7 @@ bool ep_set_state_locked(struct dapl_ep *ep, enum ep_event event)
 
 void ep_accepted_locked(struct dapl_ep *ep)
 {
-	/* release: pairs with ep_takes_requests */
+	/* release: pairs with ep_accepts_requests */
 	atomic_store_explicit(&ep->accepted, true, memory_order_release);
 	lock_acquire(&ep->end.post_lock);
 	ep_send_credits_update_locked(ep);
@@ -107,7 +107,7 @@ static void forget_connection_locked(struct dapl_ep *ep)
 	ep->pending_terminal = false;
 }
 
-static struct ib_conn *conn_take_locked(struct dapl_ep *ep)
+static struct ib_conn *conn_detach_locked(struct dapl_ep *ep)
 {
 	struct ib_conn *conn = ep->conn;
 
@@ -168,7 +168,7 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 		ep_unlock(ep);
 		return state == DAT_EP_STATE_UNCONNECTED ? DAT_SUCCESS : ep_state_error(state);
 	}
-	conn = conn_take_locked(ep);
+	conn = conn_detach_locked(ep);
 	pthread_mutex_unlock(&ep->lock);
 	status = ep_refresh(ep, conn, EP_RESET);
 	obj_release(&ep->obj);
@@ -208,7 +208,7 @@ void ep_destroy(struct dapl_ep *ep)
 		ib_conn_disconnect(ep->conn, true);
 	ep->notice_owed = false;
 	attempt = ep_end_locked(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
-	conn = conn_take_locked(ep);
+	conn = conn_detach_locked(ep);
 	pthread_mutex_unlock(&ep->lock);
 
 	ib_conn_destroy(attempt);

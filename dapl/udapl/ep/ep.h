@@ -30,7 +30,7 @@ struct dapl_ep {
 	struct ib_qp_caps caps;	  /* as granted; `attr` has the depths at which a queue is full */
 	uint32_t longest;	  /* bytes of the longest segment that the device takes; constant */
 	_Atomic DAT_EP_STATE state; /* written under lock by ep_set_state_locked only */
-	atomic_bool accepted;	    /* dat_cr_accept brought the QP up; see ep_takes_requests */
+	atomic_bool accepted;	    /* dat_cr_accept brought the QP up; see ep_accepts_requests */
 	struct dto_end end;	    /* what the conversion of completions reads */
 
 	struct dapl_pz *pz; /* lock, as all below */
@@ -63,14 +63,14 @@ struct dapl_ep {
 	uint32_t private_size;
 	struct task
 		task; /* EP_DUE_*, EP_FACT_*; its deadline is that of the next step of the present state */
-	uint32_t looked; /* in CONNECTED: completions at the last poll (ep/task.c) */
-	/* In DISCONNECT_PENDING, or if peer_left: outstanding requests are awaited until then. */
+	uint32_t retired_seen; /* in CONNECTED: completions at the last poll (ep/task.c) */
+	/* In DISCONNECT_PENDING, or if peer_disconnected: outstanding requests are awaited until then. */
 	uint64_t give_up;
-	bool peer_left;	       /* the peer has disconnected, and requests are outstanding */
-	bool dreq_sent;	       /* in DISCONNECT_PENDING: the CM was asked to disconnect */
-	bool marker_posted;    /* the graceful part's marker is posted */
-	uint64_t error_since;  /* when the QP went to error */
-	bool was_up;	       /* was connected, or nearly: this QP may hold buffers of the SRQ */
+	bool peer_disconnected; /* the peer has disconnected, and requests are outstanding */
+	bool dreq_sent;		/* in DISCONNECT_PENDING: the CM was asked to disconnect */
+	bool marker_posted;	/* the graceful part's marker is posted */
+	uint64_t error_since;	/* when the QP went to error */
+	bool was_up;		/* was connected, or nearly: this QP may hold buffers of the SRQ */
 	bool pending_terminal; /* the connect EVD was full: `terminal` is posted when it has room */
 	DAT_EVENT_NUMBER terminal;
 	/* An SRQ EP is or was connected: a last-WQE notice follows, or followed, the terminal event. */
@@ -176,7 +176,7 @@ void ep_recv_credits_update_locked(struct dapl_ep *ep);
  * soon as dat_cr_accept has returned, which leaves the QP ready to send: the peer's answer may arrive after its first
  * message, and the consumer need not wait for either.
  */
-static inline bool ep_takes_requests(struct dapl_ep *ep, DAT_EP_STATE state)
+static inline bool ep_accepts_requests(struct dapl_ep *ep, DAT_EP_STATE state)
 {
 	return state == DAT_EP_STATE_CONNECTED || state == DAT_EP_STATE_DISCONNECTED ||
 	       /* acquire: pairs with ep_accepted_locked; the QP is seen as dat_cr_accept left it */
@@ -228,7 +228,7 @@ void ep_qp_discard(struct dapl_ep *ep, struct ep_qp_parts *parts);
  * lock. swap configures the EP as `config`, with the QP of `parts`, and returns the old QP, which the caller destroys
  * without a lock.
  */
-struct ib_qp *ep_qp_take_locked(struct dapl_ep *ep);
+struct ib_qp *ep_qp_detach_locked(struct dapl_ep *ep);
 void ep_qp_flush(struct dapl_ep *ep, struct ib_qp *old);
 void ep_qp_swap_locked(struct dapl_ep *ep, struct ib_qp *old, const struct ep_config *config,
 		       const struct ep_qp_parts *parts);
@@ -249,8 +249,8 @@ void ep_qp_destroy(struct dapl_ep *ep); /* drops completions that are still in t
  * such a region calls ep_inline_end before its key is known; ep_inline_update is called for an EP that is newly listed.
  */
 void ep_inline_update(struct dapl_ep *ep);
-void ep_inline_end(struct dapl_ia *ia);		      /* upward.h */
-void ep_flights_land(struct dapl_ia *ia, bool watch); /* upward.h */
+void ep_inline_end(struct dapl_ia *ia);			  /* upward.h */
+void ep_flights_land(struct dapl_ia *ia, bool task_ends); /* upward.h */
 /* Drains the CQs of the EP into its EVDs. false: one EVD has no room for all completions. */
 bool ep_drain(struct dapl_ep *ep);
 
@@ -280,7 +280,7 @@ void ep_silence(struct dapl_ep *ep);
 /* The next step of the present state is due at `deadline` (CLOCK_MONOTONIC ns). */
 void ep_deadline_set_locked(struct dapl_ep *ep, uint64_t deadline);
 /* Starts the timer that polls for failed completions while the consumer takes none. */
-void ep_watch_begin_locked(struct dapl_ep *ep);
+void ep_poll_begin_locked(struct dapl_ep *ep);
 
 /* A reset, change or free waits until no other one is in progress, and marks the EP busy (ep/ep.c). */
 void ep_busy_begin_locked(struct dapl_ep *ep);
@@ -315,11 +315,11 @@ bool ep_reject_is_consumers(const void *data, uint32_t size);
 void ep_depths_agreed_locked(struct dapl_ep *ep, uint8_t in, uint8_t out);
 /* Disconnects (ep/disconnect.c). Each connection begins with a reset. */
 void ep_disconnect_reset_locked(struct dapl_ep *ep);
-void ep_cut_locked(struct dapl_ep *ep);
+void ep_abort_locked(struct dapl_ep *ep);
 /* Each returns what ep_end_locked does if the connection ends, and NULL if it ends later. */
 struct ib_conn *ep_disconnect_step_locked(struct dapl_ep *ep);
 /* The peer's disconnect was answered: the connection ends when no request is outstanding, or 20 ms later. */
-struct ib_conn *ep_peer_left_locked(struct dapl_ep *ep);
+struct ib_conn *ep_peer_disconnected_locked(struct dapl_ep *ep);
 
 /* Last-WQE notices, in the order of the terminal events (ep/notice.c). */
 void ep_notice_queue_locked(struct dapl_ep *ep);

@@ -77,7 +77,7 @@ static DAT_RETURN state_check_locked(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	return DAT_SUCCESS;
 }
 
-static bool handles_take(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
+static bool handles_read(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 			 const DAT_EP_PARAM *param, struct ep_config *config)
 {
 	const struct dapl_ia *ia = ep->obj.ia;
@@ -115,7 +115,7 @@ static DAT_RETURN config_make(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask,
 			      const DAT_EP_PARAM *param, struct ep_config *config)
 {
 	*config = ep_config_of(ep);
-	if (!handles_take(ep, mask, param, config))
+	if (!handles_read(ep, mask, param, config))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	attr_merge(ep, mask, param, &config->attr);
 	/* the service type stays */
@@ -231,7 +231,7 @@ static DAT_RETURN change_begin_locked(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask
 		if (config->pz)
 			obj_release(&config->pz->obj);
 	} else if (change->rebuild) {
-		change->old = ep_qp_take_locked(ep);
+		change->old = ep_qp_detach_locked(ep);
 	} else {
 		ep_config_set_locked(ep, config);
 	}

@@ -95,7 +95,7 @@ void ep_inline_end(struct dapl_ia *ia)
 	pthread_mutex_unlock(&ia->lock);
 }
 
-void ep_flights_land(struct dapl_ia *ia, bool watch)
+void ep_flights_land(struct dapl_ia *ia, bool task_ends)
 {
 	struct dapl_ep *ep;
 	struct obj *obj;
@@ -107,8 +107,8 @@ void ep_flights_land(struct dapl_ia *ia, bool watch)
 		 * The completion's side also uses an exchange: either this thread sees the retired
 		 * slot, or the completion sees the flag.
 		 */
-		if (watch)
-			atomic_exchange(&ep->end.flights.watched, 1);
+		if (task_ends)
+			atomic_exchange(&ep->end.flights.task_ends, 1);
 		rmr_flights_land(&ep->end.flights);
 	}
 	pthread_mutex_unlock(&ia->lock);
@@ -231,7 +231,7 @@ static void parts_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *p
 	ep->end.request = parts->request;
 	ep->end.recv = parts->recv;
 	ep->end.flights.list = parts->flights;
-	atomic_store(&ep->end.flights.watched, 0);
+	atomic_store(&ep->end.flights.task_ends, 0);
 	dto_ring_name(&ep->end.request, DTO_REQUEST, &ep->obj);
 	dto_ring_name(&ep->end.recv, DTO_RECV, &ep->obj);
 	if (parts->qp) {
@@ -404,7 +404,7 @@ void ep_qp_install_locked(struct dapl_ep *ep, const struct ep_qp_parts *parts)
 	parts_install_locked(ep, parts);
 }
 
-struct ib_qp *ep_qp_take_locked(struct dapl_ep *ep)
+struct ib_qp *ep_qp_detach_locked(struct dapl_ep *ep)
 {
 	return qp_detach(ep);
 }

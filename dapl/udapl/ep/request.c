@@ -9,7 +9,7 @@ static bool is_postable(struct dapl_ep *ep)
 	/* acquire: the QP of that state is seen with it */
 	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
 
-	return ep->qp && EP_ATTR(ep, max_request_iov) > 0 && ep_takes_requests(ep, state);
+	return ep->qp && EP_ATTR(ep, max_request_iov) > 0 && ep_accepts_requests(ep, state);
 }
 
 static void credits_update_locked(struct dto_ring *ring, bool postable)

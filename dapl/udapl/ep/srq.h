@@ -15,11 +15,11 @@ struct dapl_srq {
 	struct ib_srq *srq;
 	DAT_SRQ_STATE state; /* guarded by the lock of the pool, as all below */
 	DAT_SRQ_ATTR attr;   /* the granted attributes */
-	struct srq_watch {
+	struct srq_low_water {
 		bool armed;    /* the event of attr.low_watermark is still due */
 		bool asked;    /* the device was asked for a report */
 		bool doubtful; /* the device's next report may be for a previous watermark */
-	} watch;
+	} low_water;
 };
 
 _Static_assert(offsetof(struct dapl_srq, pool) == sizeof(struct obj), "dto_pool_from_id");

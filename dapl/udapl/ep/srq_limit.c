@@ -106,8 +106,8 @@ static void watermark_report(struct dapl_srq *srq)
 	bool first;
 
 	lock_acquire(&srq->pool.lock);
-	first = srq->watch.armed;
-	srq->watch.armed = false;
+	first = srq->low_water.armed;
+	srq->low_water.armed = false;
 	lock_release(&srq->pool.lock);
 	if (first)
 		async_post_srq(&srq->obj, DAT_SRQ_LOW_WATERMARK_EVENT);
@@ -123,10 +123,10 @@ void srq_limit_reached(struct dapl_srq *srq)
 	bool doubtful;
 
 	lock_acquire(&srq->pool.lock);
-	doubtful = srq->watch.doubtful;
-	srq->watch.asked = doubtful;
-	srq->watch.doubtful = false;
-	watermark = srq->watch.armed ? (uint32_t)srq->attr.low_watermark : 0;
+	doubtful = srq->low_water.doubtful;
+	srq->low_water.asked = doubtful;
+	srq->low_water.doubtful = false;
+	watermark = srq->low_water.armed ? (uint32_t)srq->attr.low_watermark : 0;
 	lock_release(&srq->pool.lock);
 	if (doubtful && watermark && !is_low(srq) &&
 	    ib_srq_limit(srq->srq, watermark) == DAT_SUCCESS)
@@ -135,19 +135,19 @@ void srq_limit_reached(struct dapl_srq *srq)
 }
 
 /* Replaces the watermark and returns the previous one. */
-static struct srq_watch watch_set(struct dapl_srq *srq, DAT_COUNT watermark,
-				  const struct srq_watch *back)
+static struct srq_low_water low_water_set(struct dapl_srq *srq, DAT_COUNT watermark,
+					  const struct srq_low_water *back)
 {
-	struct srq_watch before;
+	struct srq_low_water before;
 
 	lock_acquire(&srq->pool.lock);
-	before = srq->watch;
+	before = srq->low_water;
 	srq->attr.low_watermark = watermark;
-	srq->watch = (struct srq_watch){ .armed = watermark > 0,
-					 .asked = watermark > 0 || before.asked,
-					 .doubtful = before.asked };
+	srq->low_water = (struct srq_low_water){ .armed = watermark > 0,
+						 .asked = watermark > 0 || before.asked,
+						 .doubtful = before.asked };
 	if (back)
-		srq->watch = *back;
+		srq->low_water = *back;
 	lock_release(&srq->pool.lock);
 	return before;
 }
@@ -156,11 +156,11 @@ static struct srq_watch watch_set(struct dapl_srq *srq, DAT_COUNT watermark,
 static DAT_RETURN set_low(struct dapl_srq *srq, DAT_COUNT watermark)
 {
 	DAT_COUNT old = srq->attr.low_watermark;
-	struct srq_watch before = watch_set(srq, watermark, NULL);
+	struct srq_low_water before = low_water_set(srq, watermark, NULL);
 	DAT_RETURN status = ib_srq_limit(srq->srq, (uint32_t)watermark);
 
 	if (status != DAT_SUCCESS) {
-		watch_set(srq, old, &before);
+		low_water_set(srq, old, &before);
 		return status;
 	}
 	/* Some devices report only buffers that are taken after the request. */

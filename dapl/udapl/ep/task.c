@@ -76,7 +76,7 @@ void ep_last_wqe(struct dapl_ep *ep)
  * events only would wait for ever. The event thread polls periodically, at the same times for all
  * endpoints, so that one wake-up serves all of them.
  */
-#define WATCH_EVERY (2 * NSEC_PER_SEC)
+#define POLL_EVERY (2 * NSEC_PER_SEC)
 
 /* Changes with each completion that is taken. */
 static uint32_t retired(struct dapl_ep *ep)
@@ -85,21 +85,21 @@ static uint32_t retired(struct dapl_ep *ep)
 	       atomic_load_explicit(&ep->end.recv.retired, memory_order_relaxed);
 }
 
-void ep_watch_begin_locked(struct dapl_ep *ep)
+void ep_poll_begin_locked(struct dapl_ep *ep)
 {
-	ep->looked = retired(ep);
-	ep_deadline_set_locked(ep, (clock_now() / WATCH_EVERY + 1) * WATCH_EVERY);
+	ep->retired_seen = retired(ep);
+	ep_deadline_set_locked(ep, (clock_now() / POLL_EVERY + 1) * POLL_EVERY);
 }
 
 /*
  * A consumer that takes completions finds the failed one itself. If the EVD has no room for all completions, the state
  * of the QP is queried, which may be a system call.
  */
-static void watch_step_locked(struct dapl_ep *ep)
+static void ep_poll_step_locked(struct dapl_ep *ep)
 {
-	if (ep->looked == retired(ep) && !ep_drain(ep) && ib_qp_is_broken(ep->qp))
+	if (ep->retired_seen == retired(ep) && !ep_drain(ep) && ib_qp_is_broken(ep->qp))
 		ep_qp_failed(ep);
-	ep_watch_begin_locked(ep);
+	ep_poll_begin_locked(ep);
 }
 
 /* ---- deadlines: each state has at most one ---- */
@@ -120,9 +120,9 @@ static struct ib_conn *step_locked(struct dapl_ep *ep)
 		ia_count(ep->obj.ia, DCNT_IA_CM_ERR_TIMEOUT);
 		return ep_end_locked(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
 	case DAT_EP_STATE_CONNECTED:
-		if (ep->peer_left)
+		if (ep->peer_disconnected)
 			return ep_disconnect_step_locked(ep);
-		watch_step_locked(ep);
+		ep_poll_step_locked(ep);
 		return NULL;
 	case DAT_EP_STATE_DISCONNECT_PENDING: return ep_disconnect_step_locked(ep);
 	default: return NULL;

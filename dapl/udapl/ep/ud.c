@@ -54,8 +54,9 @@ void ud_event_extend(DAT_EVENT *event, DAT_IB_EXT_TYPE type, struct dapl_ud_peer
 	data->context.as_ptr = peer;
 }
 
-static bool ep_ud_tell_locked(struct dapl_ep *ep, DAT_IB_EVENT_NUMBER number, DAT_IB_EXT_TYPE type,
-			      struct dapl_ud_peer *peer, const unsigned char *data, uint32_t size)
+static bool ep_ud_event_post_locked(struct dapl_ep *ep, DAT_IB_EVENT_NUMBER number,
+				    DAT_IB_EXT_TYPE type, struct dapl_ud_peer *peer,
+				    const unsigned char *data, uint32_t size)
 {
 	DAT_EVENT event = {
 		.event_number = (DAT_EVENT_NUMBER)number,
@@ -80,8 +81,8 @@ static bool ep_ud_tell_locked(struct dapl_ep *ep, DAT_IB_EVENT_NUMBER number, DA
 static bool ep_ud_announce_locked(struct dapl_ud_peer *peer, DAT_IB_EXT_TYPE type)
 {
 	obj_publish(&peer->obj, OBJ_UD_PEER);
-	if (ep_ud_tell_locked(peer->ep, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, peer,
-			      peer->private_data, peer->private_size)) {
+	if (ep_ud_event_post_locked(peer->ep, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, peer,
+				    peer->private_data, peer->private_size)) {
 		ia_count(peer->obj.ia, DCNT_IA_CM_AH_RESOLVED);
 		return true;
 	}
@@ -134,8 +135,8 @@ static void refused_locked(struct dapl_ep *ep, enum ib_conn_event how, const voi
 		ep->private_size = EP_PRIVATE_DATA_MAX;
 	if (ep->private_size)
 		memcpy(ep->private_data, bytes + ib_cm.reject_header, ep->private_size);
-	ep_ud_tell_locked(ep, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, NULL,
-			  ep->private_data, ep->private_size);
+	ep_ud_event_post_locked(ep, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
+				NULL, ep->private_data, ep->private_size);
 }
 
 /* Returns true if the peer stays. */
@@ -153,8 +154,8 @@ static bool resolved_locked(struct dapl_ud_peer *peer, struct ib_conn *conn,
 		return ep_ud_announce_locked(peer, DAT_IB_UD_REMOTE_AH);
 	}
 	ia_count(ep->obj.ia, DCNT_IA_CM_ERR);
-	ep_ud_tell_locked(ep, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL, NULL,
-			  0);
+	ep_ud_event_post_locked(ep, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL,
+				NULL, 0);
 	return false;
 }
 
@@ -216,8 +217,8 @@ DAT_RETURN ud_accept_locked(struct dapl_ep *ep, struct dapl_cr *cr, const void *
 	peer_free_locked(peer);
 	if (DAT_GET_TYPE(status) != DAT_INVALID_STATE)
 		return status;
-	ep_ud_tell_locked(ep, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL, NULL,
-			  0);
+	ep_ud_event_post_locked(ep, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL,
+				NULL, 0);
 	return DAT_SUCCESS;
 }
 

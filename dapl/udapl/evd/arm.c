@@ -83,8 +83,8 @@ bool evd_fired_locked(struct dapl_evd *evd, bool *wake)
 	bool busy;
 
 	evd_disarmed_locked(evd);
-	*wake = evd->state & EVD_WAITED || evd->watched;
-	evd->watched = 0;
+	*wake = evd->state & EVD_WAITED || evd->armed_threshold;
+	evd->armed_threshold = 0;
 	/* The device does not report which completion was solicited. */
 	if (evd->state & EVD_WAITED && evd->arming & EVD_SOLICITED)
 		evd->notes |= EVD_MAY_RETURN;
@@ -223,7 +223,7 @@ static void clear_locked(struct dapl_evd *evd, bool may_have_fired, bool *wake)
 	if (may_have_fired)
 		fired = read_channel(evd, !evd->idle_arms);
 	lock_acquire(&evd->lock);
-	evd->watched = 0;
+	evd->armed_threshold = 0;
 	/* The CNO does not see an event that is read here, so it is triggered. */
 	if (fired && evd_fired_locked(evd, wake))
 		evd->due |= EVD_DUE_TRIGGER;
@@ -246,7 +246,7 @@ static DAT_RETURN arm_and_poll_locked(struct dapl_evd *evd, bool solicited, DAT_
 	if (evd->state & EVD_BROKEN)
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	if (status == DAT_SUCCESS)
-		evd->watched = threshold;
+		evd->armed_threshold = threshold;
 	return status;
 }
 
@@ -299,7 +299,7 @@ static inline __attribute__((always_inline)) DAT_RETURN arm_fast(struct dapl_evd
 		polled = ib_cq_ask(evd->cq);
 		if (__builtin_expect(!((unsigned)polled | wakefd_flags(&evd->wake)), 1)) {
 			evd_tally_locked(evd, DCNT_EVD_DEQUEUE_POLL);
-			evd->watched = 1;
+			evd->armed_threshold = 1;
 			lock_release(&evd->lock);
 			return DAT_SUCCESS;
 		}

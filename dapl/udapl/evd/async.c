@@ -119,7 +119,7 @@ void async_room(struct dapl_evd *evd)
 /* ---- events about the device ---- */
 
 /* A device event is posted once to each async EVD, also if several IAs share it. */
-static bool heard_locked(const struct dapl_ia *ia)
+static bool is_posted_locked(const struct dapl_ia *ia)
 {
 	const struct dapl_ia *before;
 
@@ -138,7 +138,7 @@ static struct dapl_ia *hearer_locked(const struct ib_device *device, uint64_t af
 	struct dapl_ia *ia;
 
 	TAILQ_FOREACH(ia, &ia_all, all)
-		if (ia->number > after && ia->device == device && !heard_locked(ia))
+		if (ia->number > after && ia->device == device && !is_posted_locked(ia))
 			break;
 	return ia;
 }

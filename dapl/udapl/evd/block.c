@@ -16,7 +16,7 @@ static void read_begin(struct waiter *self)
 {
 	struct ib_device *device = self->evd->obj.ia->device;
 
-	if (!self->takes_cm || self->reads)
+	if (!self->reads_cm || self->reads)
 		return;
 	self->wait.fds[1].fd = self->may_read ? ib_cm_acquire(device) : -1;
 	self->reads = self->wait.fds[1].fd >= 0;

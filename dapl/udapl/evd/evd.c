@@ -293,9 +293,9 @@ static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	lock_acquire(&evd->lock);
 	evd_set_locked(evd, EVD_UNWAITABLE, unwaitable);
-	wake = unwaitable && (evd->state & EVD_WAITED || evd->watched);
+	wake = unwaitable && (evd->state & EVD_WAITED || evd->armed_threshold);
 	if (unwaitable)
-		evd->watched = 0;
+		evd->armed_threshold = 0;
 	lock_release(&evd->lock);
 	if (wake)
 		wakefd_raise(&evd->wake);

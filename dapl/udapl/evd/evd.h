@@ -109,7 +109,7 @@ struct dapl_evd {
 		idle_arms; /* armings until the channel is read although none of its events is due */
 	DAT_COUNT need;	   /* the waiter's threshold */
 	/* `wake` is raised once so many events are pending; 0: never */
-	DAT_COUNT watched;
+	DAT_COUNT armed_threshold;
 	DAT_EV_WAIT_POLICY policy;
 	/* raised by software events, set_unwaitable, signals, free */
 	struct wakefd wake;
@@ -142,7 +142,7 @@ static inline struct dapl_evd *evd_from(DAT_EVD_HANDLE handle)
 #define EVD_CM_FLAGS ((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG))
 
 /* The events of the EVD come from the CM, not from a CQ: threads that wait for them or poll read the CM themselves. */
-static inline bool evd_takes_cm_alone(const struct dapl_evd *evd)
+static inline bool evd_has_cm_alone(const struct dapl_evd *evd)
 {
 	return !evd->cq && evd->flags & EVD_CM_FLAGS;
 }
@@ -205,9 +205,9 @@ static inline bool evd_wakes_locked(struct dapl_evd *evd)
 	if (evd->state & EVD_WAITED)
 		return (evd->notes & (EVD_MAY_RETURN | EVD_AWAKE)) == EVD_MAY_RETURN &&
 		       evd_count_locked(evd) >= evd->need;
-	if (!evd->watched || evd_count_locked(evd) < evd->watched)
+	if (!evd->armed_threshold || evd_count_locked(evd) < evd->armed_threshold)
 		return false;
-	evd->watched = 0;
+	evd->armed_threshold = 0;
 	return true;
 }
 

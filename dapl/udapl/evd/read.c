@@ -13,7 +13,7 @@
 
 static bool read_is_due_locked(const struct dapl_evd *evd, uint64_t polls)
 {
-	return !(polls % POLLS_PER_READ) && evd_takes_cm_alone(evd) && !(evd->state & EVD_READING);
+	return !(polls % POLLS_PER_READ) && evd_has_cm_alone(evd) && !(evd->state & EVD_READING);
 }
 
 /* Like a waiter, the reader keeps the EVD, and with it the device, from being freed until it has left (evd_end). */

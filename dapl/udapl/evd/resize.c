@@ -75,8 +75,8 @@ static DAT_RETURN resize(struct dapl_evd *evd, DAT_COUNT qlen)
 		old = evd->ring;
 		swap_locked(evd, ring, size);
 		evd->qlen = qlen;
-		if (evd->watched > qlen) /* a full queue raises `wake` */
-			evd->watched = qlen;
+		if (evd->armed_threshold > qlen) /* a full queue raises `wake` */
+			evd->armed_threshold = qlen;
 		evd->completions_max = completions;
 		if (evd->room_wanted) {
 			evd->room_wanted = false;

@@ -182,7 +182,7 @@ static DAT_RETURN evd_wait_open_locked(struct waiter *self, int wake)
 	wait->fds[1] = (struct pollfd){ .fd = evd->cq ? ib_cq_fd(evd->cq) : -1, .events = POLLIN };
 	wait->fds[2] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	wait->count = evd->cq ? 2 : 1;
-	self->takes_cm = self->may_read = evd_takes_cm_alone(evd);
+	self->reads_cm = self->may_read = evd_has_cm_alone(evd);
 	if (wake >= 0)
 		return DAT_SUCCESS;
 	log_at(LOG_ERROR, "evd %p: eventfd: %s", (void *)evd, strerror(errno));

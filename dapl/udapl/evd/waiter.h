@@ -18,7 +18,7 @@ struct waiter {
 	DAT_COUNT *more;
 	bool on_cq; /* it blocks on the CQ itself, and on `wake` by the listener */
 	struct wakefd_listener listener;
-	bool takes_cm, may_read;
+	bool reads_cm, may_read;
 	bool reads, awaits; /* CM events; those that another thread reads */
 	uint64_t pauses;
 };

@@ -49,7 +49,7 @@ static void fork_child(void)
 	ib_fork_child();
 }
 
-void fork_watch(void)
+void fork_register(void)
 {
 	int error = pthread_atfork(fork_prepare, fork_end, fork_child);
 

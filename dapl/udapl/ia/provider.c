@@ -227,7 +227,7 @@ static void provider_start(void)
 {
 	log_open("dapl", LOG_ERROR | LOG_WARN, LOG_TO_STDERR);
 	settings_load();
-	fork_watch();
+	fork_register();
 	log_open("dapl", (unsigned)setting(SET_DBG_TYPE), (unsigned)setting(SET_DBG_DEST));
 }
 

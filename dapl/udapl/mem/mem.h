@@ -107,7 +107,7 @@ struct rmr_flights {
 	struct rmr_flight_list list;	 /* lock */
 	struct lock *lock;		 /* the EP's post lock */
 	const _Atomic uint32_t *retired; /* of its request ring */
-	atomic_uint watched;		 /* not 0: the task ends flights whose slots retire */
+	atomic_uint task_ends;		 /* not 0: the task ends flights whose slots retire */
 	struct task *task;
 	unsigned due; /* what the task gets then */
 };

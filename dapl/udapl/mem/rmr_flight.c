@@ -90,7 +90,7 @@ void rmr_flight_begin_locked(struct rmr_flights *flights, uint32_t position,
 	list->tail++;
 }
 
-static bool flight_take_landed(struct rmr_flights *flights, struct rmr_flight *flight)
+static bool flight_claim_landed(struct rmr_flights *flights, struct rmr_flight *flight)
 {
 	struct rmr_flight_list *list = &flights->list;
 	bool landed = false;
@@ -106,7 +106,7 @@ static bool flight_take_landed(struct rmr_flights *flights, struct rmr_flight *f
 	}
 	/* A window that lost its RMR begins no more flights. */
 	if (list->head == list->tail)
-		atomic_store(&flights->watched, 0);
+		atomic_store(&flights->task_ends, 0);
 	lock_release(flights->lock);
 	return landed;
 }
@@ -116,13 +116,13 @@ void rmr_flights_land(struct rmr_flights *flights)
 	struct rmr_flight flight;
 
 	pthread_mutex_lock(&ending);
-	while (flight_take_landed(flights, &flight))
+	while (flight_claim_landed(flights, &flight))
 		flight_end(&flight);
 	pthread_mutex_unlock(&ending);
 }
 
 void rmr_flight_landed(struct rmr_flights *flights)
 {
-	if (atomic_fetch_or(&flights->watched, 0))
+	if (atomic_fetch_or(&flights->task_ends, 0))
 		task_post(flights->task, flights->due);
 }

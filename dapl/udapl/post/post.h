@@ -78,14 +78,14 @@ static inline DAT_RETURN request_state(struct dapl_ep *ep)
 	/* acquire: pairs with the store in ep_set_state_locked; the QP of that state is seen */
 	DAT_EP_STATE state = atomic_load_explicit(&ep->state, memory_order_acquire);
 
-	return ep_takes_requests(ep, state) ? DAT_SUCCESS : ep_state_error(state);
+	return ep_accepts_requests(ep, state) ? DAT_SUCCESS : ep_state_error(state);
 }
 
 /*
  * The status of a post that the device refused: between the check of the state and the post, the EP
  * may have got a new QP that does not accept requests yet.
  */
-static inline DAT_RETURN request_not_taken(struct dapl_ep *ep, DAT_RETURN status)
+static inline DAT_RETURN request_refused(struct dapl_ep *ep, DAT_RETURN status)
 {
 	DAT_RETURN state = request_state(ep);
 

@@ -64,7 +64,7 @@ DAT_RETURN ep_request_post(struct dapl_ep *ep, struct ep_request *request, DAT_U
 	if (status == DAT_SUCCESS)
 		status = ep_request_post_locked(ep, request, NULL);
 	lock_release(&ep->end.post_lock);
-	return connected && status != DAT_SUCCESS ? request_not_taken(ep, status) : status;
+	return connected && status != DAT_SUCCESS ? request_refused(ep, status) : status;
 }
 
 static DAT_RETURN send_checked(struct dapl_ep *ep, struct ep_request *request,

@@ -202,7 +202,7 @@ static DAT_RETURN bind_one(struct dapl_ep *ep, const struct binding *next, uint3
 		status = request_bind_locked(ep, next, key);
 		lock_release(&ep->end.post_lock);
 		if (status != DAT_SUCCESS)
-			status = request_not_taken(ep, status);
+			status = request_refused(ep, status);
 	}
 	pthread_mutex_unlock(&rmr->lock);
 	if (next->lmr)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Keeps the engine from looking whether a reader of links reads (link_reader.c). For one suite each: it replaces a function. */
-#ifndef NO_LOOK_H
-#define NO_LOOK_H
+#ifndef NO_CHECK_H
+#define NO_CHECK_H
 
 #include <stdbool.h>
 #include "softverbs/link/engine.h"
 
-static _Thread_local bool no_look; /* the calling thread arms no timer */
+static _Thread_local bool no_check; /* the calling thread arms no timer */
 
 void __real_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
 				void (*function)(struct sv_timer *timer));
@@ -15,7 +15,7 @@ void __wrap_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
 void __wrap_sv_engine_timer_arm(struct sv_timer *timer, uint64_t deadline,
 				void (*function)(struct sv_timer *timer))
 {
-	if (!no_look)
+	if (!no_check)
 		__real_sv_engine_timer_arm(timer, deadline, function);
 }
 
