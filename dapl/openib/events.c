@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The event thread of a device: CM events, async events, watched CQs, timers. */
+/* The event thread of a device: CM events, async events, registered CQs, timers. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -158,7 +158,7 @@ static void alarms_run(struct ib_device *device)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* --- watched completion queues --------------------------------------------------------------- */
+/* --- registered completion queues ------------------------------------------------------------ */
 
 static struct ib_cq_tag *tag_acquire(struct ib_device *device, struct ib_cq *cq)
 {

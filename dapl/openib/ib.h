@@ -147,7 +147,7 @@ struct ib_upcalls {
 			 const void *data, uint32_t size);
 	/* Destroying the object waits until this upcall has returned, so must not be done in it. */
 	void (*async)(struct ib_device *device, enum ib_async_kind kind, void *owner);
-	/* An armed, watched CQ has fired; it is no longer armed. */
+	/* An armed, registered CQ has fired; it is no longer armed. */
 	void (*completion)(void *cq_owner);
 };
 
@@ -435,7 +435,7 @@ void ib_cq_moderate(struct ib_cq *cq, uint32_t count);
 DAT_RETURN ib_cq_register(struct ib_cq *cq);
 void ib_cq_unregister(
 	struct
-	ib_cq *cq); /* a no-op if not watched; waits for a running upcall, unless called from one */
+	ib_cq *cq); /* a no-op if not registered; waits for a running upcall, unless called from one */
 
 /* ---- queue pairs ------------------------------------------------------------------------- */
 

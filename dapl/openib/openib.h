@@ -83,12 +83,12 @@ struct ib_device {
 };
 
 /*
- * The epoll tag of a watched CQ. It outlives the CQ, since epoll may have returned it just before the CQ is unwatched;
+ * The epoll tag of a registered CQ. It outlives the CQ, since epoll may have returned it just before the CQ is unregistered;
  * so it is reused for another CQ, and freed with the device.
  */
 struct ib_cq_tag {
 	SLIST_ENTRY(ib_cq_tag) entry; /* guarded by the device's lock, like `cq` */
-	struct ib_cq *cq;	      /* NULL: unwatched */
+	struct ib_cq *cq;	      /* NULL: unregistered */
 };
 
 struct ib_pd {

@@ -11,7 +11,7 @@
 #include "softverbs/dropin/dropin.h"
 #include "softverbs/object/device.h"
 
-/* The queries look at nothing but the device. */
+/* The queries read nothing but the device. */
 static struct ibv_context unopened(void)
 {
 	return (struct ibv_context){ .device = sv_device_soft() };

@@ -9,7 +9,7 @@
 #define POLLED (200 * NSEC_PER_USEC)
 /* No CQ was armed for so long: a thread that is about to block polls a few times before. */
 #define SETTLED NSEC_PER_MSEC
-/* Of a pause, before the engine looks whether threads still poll. */
+/* Of a pause, before the engine checks whether threads still poll. */
 #define LENGTH NSEC_PER_MSEC
 /* Without a pause after one that something waited for: twice as long each time, until a pause does what it is for. */
 #define LEAST_GAP (10 * NSEC_PER_MSEC)

@@ -17,7 +17,7 @@
 /*
  * The descriptor was readable so often in a row, and for so long, when nothing had been read: it says nothing. That of
  * libfabric 1.17's provider `net` is so from the first message on, that of `tcp` for a while after the end of a peer. A
- * message of many pieces is read in fewer turns, and ofi_rxm looks at a connection every 10 ms.
+ * message of many pieces is read in fewer turns, and ofi_rxm polls a connection every 10 ms.
  */
 #define VAIN_TURNS 1000u
 #define VAIN_TIME  (200 * NSEC_PER_MSEC)
@@ -159,7 +159,7 @@ static void fd_ready(struct engine_fd *handler, uint32_t events)
 
 /* ---- open and close ---- */
 
-/* The engine closes what it watches, so it gets a descriptor of its own. */
+/* The engine closes the descriptors that it waits for, so it gets a descriptor of its own. */
 static int handler_open(int source_fd)
 {
 	int fd = fcntl(source_fd, F_DUPFD_CLOEXEC, 0);

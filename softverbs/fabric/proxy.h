@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
  * A proxy is a QP of this process, the initiator of the requests that the peer of another QP sends from another host. All
- * proxies of a process share a CQ, which the engine watches. All calls with the data lock.
+ * proxies of a process share a CQ, for which the engine waits. All calls with the data lock.
  */
 #ifndef SV_FABRIC_PROXY_H
 #define SV_FABRIC_PROXY_H

@@ -106,7 +106,7 @@ static void link_died(struct engine_fd *handler, uint32_t events)
 		sv_runtime_client()->doorbell();
 }
 
-/* Watches for the end of the peer process: a forked child of it may keep the socket open and delay the end of
+/* Waits for the end of the peer process: a forked child of it may keep the socket open and delay the end of
  * the stream. */
 int sv_link_death_add(struct sv_link *link)
 {

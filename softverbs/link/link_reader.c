@@ -4,9 +4,9 @@
  * descriptor that stays. The engine waits for that epoll while there is no reader. While there is one it does not, so that a
  * message wakes one thread and not two.
  *
- * A reader may be delayed by a signal handler, and peers must not wait for that. So the engine looks every CHECK_AFTER whether the
- * reader has begun or read since. If not, the engine waits for the links, too, and looks no more: a reader that waits for long
- * costs two looks. The reader has the links to itself again once it was the first to read.
+ * A reader may be delayed by a signal handler, and peers must not wait for that. So the engine checks every CHECK_AFTER whether the
+ * reader has begun or read since. If not, the engine waits for the links, too, and checks no more: a reader that waits for long
+ * costs two checks. The reader has the links to itself again once it was the first to read.
  *
  * A doorbell is a message, too, and the engine answers it. A thread that waits for connections beside others that move data
  * would be woken by each. So it stops reading at the first, and also where the engine was first.

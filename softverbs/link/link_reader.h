@@ -18,7 +18,7 @@ void sv_links_reading_unlock(void);
 /* The link has become ready, or ends. The caller holds the links lock. */
 void sv_link_reader_add_locked(struct sv_link *link);
 void sv_link_reader_remove_locked(struct sv_link *link);
-/* Tells the engine for what it waits on the socket. The caller holds the links lock. */
+/* Sets the events that the engine waits for on the socket. The caller holds the links lock. */
 void sv_link_interest_locked(struct sv_link *link);
 
 int sv_link_reader_open(void);	 /* 0 or errno; sv_link_reader_close either way */

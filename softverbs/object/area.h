@@ -59,7 +59,7 @@ struct ud_ring {
 
 enum region_use {
 	REGION_USES = 64,
-	REGION_OWN,   /* private anonymous memory, when the engine looked */
+	REGION_OWN,   /* private anonymous memory, when the engine checked */
 	REGION_OTHER, /* memory that may be truncated, or is protected */
 };
 

@@ -151,7 +151,7 @@ struct sv_serve { /* copies that this process makes for its peer */
 	struct bounce_by_peers *memory;
 	uint32_t number; /* of the last request answered */
 	bool answered;	 /* a request was answered in this turn of the engine */
-	/* rc/serve_memory.c: the key of a region that the engine is to look at; 0: none */
+	/* rc/serve_memory.c: the key of a region that the engine is to check; 0: none */
 	uint32_t learn;
 	struct mapped mapped; /* ranges of its regions */
 };

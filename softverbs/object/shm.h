@@ -198,7 +198,7 @@ struct cq_by_peers {
 	_Atomic(uint32_t) arrived; /* receive completions, counted while CQ_TIGHT */
 	/*
 	 * 1: the owner has long polled the CQ and not armed it. Before it relies on `arm` it clears this and calls
-	 * sv_area_barrier, so senders that registered for membarrier need not look at `arm`.
+	 * sv_area_barrier, so senders that registered for membarrier need not read `arm`.
 	 */
 	_Atomic(uint32_t) polled;
 	uint32_t unused[10];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Keeps the engine from looking whether a reader of links reads (link_reader.c). For one suite each: it replaces a function. */
+/* Keeps the engine from checking whether a reader of links reads (link_reader.c). For one suite each: it replaces a function. */
 #ifndef NO_CHECK_H
 #define NO_CHECK_H
 

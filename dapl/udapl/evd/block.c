@@ -63,7 +63,7 @@ static void read_events(struct waiter *self)
 /* ---- without the channel ---- */
 
 /*
- * The CQ fires for this thread alone then. So it is not for EVDs whose channel another waiter may look at: a CNO, or the
+ * The CQ fires for this thread alone then. So it is not for EVDs whose channel another waiter may poll: a CNO, or the
  * consumer with the EVD's descriptor.
  */
 static bool begins_on_cq_locked(const struct waiter *self)
