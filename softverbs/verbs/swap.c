@@ -278,7 +278,6 @@ static void back_run(struct call *call)
 void sv_swap_back(uint64_t addr, uint64_t length)
 {
 	struct call call = { .run = back_run, .range = pool_pages(addr, length) };
-	CANCEL_OFF_HERE;
 
 	for (unsigned tries = 0; !call.ended && tries < BACK_TRIES; tries++) {
 		struct timespec pause = { .tv_nsec = (long)(FIRST_PAUSE << tries) };

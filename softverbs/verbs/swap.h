@@ -16,7 +16,7 @@ struct sv_peer;
 bool sv_swap_ask(struct sv_peer *peer, uint32_t key);
 /* A poll, before it looks for completions: lets the engine swap, and waits for it. The caller holds no lock of the device. */
 void sv_swap_turn(void);
-/* The region is deregistered and was in the pool. The caller holds no lock of the device. */
+/* The region is deregistered and was in the pool. The caller holds no lock of the device, and cannot be cancelled. */
 void sv_swap_back(uint64_t addr, uint64_t length);
 
 #endif

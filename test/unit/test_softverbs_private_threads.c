@@ -311,11 +311,73 @@ static void comes_back_later(void)
 	rig_close(&rig);
 }
 
+/* ---- a thread that was cancelled ---- */
+
+static uint64_t polls_set(struct rig *rig, uint64_t polls)
+{
+	rig->polls = polls;
+	return 0;
+}
+
+static uint64_t is_asked(struct rig *rig, uint64_t unused)
+{
+	(void)rig, (void)unused;
+	return sv_area_own()->files.asks;
+}
+
+static bool writes_and_is_asked(void *arg)
+{
+	struct rig *rig = arg;
+
+	return rig_move(rig, IBV_WR_RDMA_WRITE, 0, 0, 64) || rig_call(rig, is_asked, 0);
+}
+
+/* The loop has no cancellation point: a poll is none. */
+static void *polls_until_swapped(void *arg)
+{
+	struct rig *rig = arg;
+	const struct region_entry *region = &sv_area_own()->by_owner->region[rig->mr->lkey >> 16];
+	uint64_t deadline = clock_now() + UNIT_PATIENCE * NSEC_PER_MSEC;
+	struct ibv_wc wc;
+
+	pthread_cancel(pthread_self());
+	do
+		ibv_poll_cq(rig->node.cq, 1, &wc);
+	while (!sv_file_is_pool(region) && clock_now() < deadline);
+	return rig;
+}
+
+/* 1 if the thread lived until the memory was swapped. */
+static uint64_t polls_cancelled(struct rig *rig, uint64_t unused)
+{
+	pthread_t thread;
+	void *result;
+
+	(void)unused;
+	return !pthread_create(&thread, NULL, polls_until_swapped, rig) &&
+	       !pthread_join(thread, &result) && result == rig && is_pooled(rig, 0);
+}
+
+/* The engine moves memory for a thread that waits for it in a poll, and that must not end there. */
+static void cancelled_in_a_poll(void)
+{
+	struct rig rig;
+
+	CU_ASSERT_TRUE_FATAL(private_begin(&rig));
+	rig_call(&rig, polls_set, false);
+	CU_ASSERT_TRUE_FATAL(rig_register(&rig, 0, 1 << 20, RIG_ALL));
+	CU_ASSERT_TRUE(unit_wait_for(writes_and_is_asked, &rig, UNIT_PATIENCE));
+	CU_ASSERT_EQUAL(rig_call(&rig, polls_cancelled, 0), 1);
+	CU_ASSERT_EQUAL(rig_deregister(&rig), 0);
+	rig_close(&rig);
+}
+
 static const struct unit_test tests[] = {
 	{ "threads store while memory moves", threads_store },
 	{ "threads that cannot be held", threads_cannot_be_held },
 	{ "signal handlers store while memory moves", handlers_store },
 	{ "memory that comes back later", comes_back_later },
+	{ "a thread that was cancelled polls", cancelled_in_a_poll },
 };
 
 UNIT_MAIN_UNLESS(PROCESS_TSAN, "nothing is direct under the thread sanitizer",
