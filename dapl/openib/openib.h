@@ -112,8 +112,8 @@ struct ib_cq {
 	_Atomic unsigned unacked;    /* channel events read but not yet acknowledged */
 	_Atomic uint32_t moderation; /* completions until the CQ fires */
 	struct ib_device *device;
-	struct ib_cq_tag
-		*tag; /* serialised by the callers of ib_cq_register and ib_cq_unregister */
+	/* serialised by the callers of ib_cq_register and ib_cq_unregister */
+	struct ib_cq_tag *tag;
 	void *owner;
 };
 
