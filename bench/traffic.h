@@ -102,6 +102,7 @@ static inline __attribute__((always_inline)) void traffic_latency(struct end *en
 static void traffic_stream_out(struct end *end, uint64_t count, unsigned depth, unsigned signaled)
 {
 	uint64_t granted = depth, done = 0;
+	unsigned until_signaled = signaled;
 	struct found found = { 0 };
 
 	end_recv(end, 8);
@@ -114,7 +115,9 @@ static void traffic_stream_out(struct end *end, uint64_t count, unsigned depth, 
 			end_recv(end, found.recvs);
 			found = (struct found){ 0 };
 		}
-		end_send(end, (unsigned)options.size, sent % signaled == signaled - 1);
+		end_send(end, (unsigned)options.size, !--until_signaled);
+		if (!until_signaled)
+			until_signaled = signaled;
 	}
 }
 

@@ -83,7 +83,8 @@ static inline void end_poll(struct end *end, struct found *found)
 
 	must(n >= 0, "ibv_poll_cq");
 	for (int i = 0; i < n; i++) {
-		must(wc[i].status == IBV_WC_SUCCESS, ibv_wc_status_str(wc[i].status));
+		if (__builtin_expect(wc[i].status != IBV_WC_SUCCESS, 0))
+			fail(ibv_wc_status_str(wc[i].status));
 		if (wc[i].opcode & IBV_WC_RECV)
 			found->recvs++;
 		else
