@@ -86,6 +86,17 @@ int sv_rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc);
 uint64_t sv_rx_count_locked(const struct sv_qp *qp);
 /* Whether a poll would return a receive completion of this QP. */
 bool sv_rx_has_locked(const struct sv_qp *qp);
+/* False if it might, or do something else. */
+static inline bool rx_is_idle_locked(const struct sv_qp *qp)
+{
+	const struct sv_rx *rx = &qp->rx;
+	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed);
+
+	return !rx->datagrams && !rx->arrival && !rx->tails &&
+	       !atomic_load_explicit(&rx->flush, memory_order_relaxed) &&
+	       (uint32_t)atomic_load_explicit(&rx->rx_slot[head & rx->mask].head,
+					      memory_order_relaxed) != head + 1;
+}
 /*
  * The initiator of the QP is dead or may not place messages any more, and may have placed
  * messages without a notification. Notifies the receive CQ if any message waits. The caller holds

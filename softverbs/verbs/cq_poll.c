@@ -5,6 +5,7 @@
 #include "softverbs/link/transport.h"
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/rc.h"
+#include "softverbs/verbs/cq_poll.h"
 #include "softverbs/verbs/swap.h"
 #include "util/cancel.h"
 
@@ -42,7 +43,8 @@ static int sends_poll_locked(struct sv_qp *qp, uint32_t ready, int count, struct
 	return n;
 }
 
-static inline int member_poll_locked(const struct cq_member *member, int count, struct ibv_wc *wc)
+static inline __attribute__((always_inline)) int member_poll_locked(const struct cq_member *member,
+								    int count, struct ibv_wc *wc)
 {
 	struct sv_qp *qp = member->qp;
 	int n = 0;
@@ -59,85 +61,9 @@ static inline int member_poll_locked(const struct cq_member *member, int count, 
 	return n;
 }
 
-/* ---- more QPs than each poll checks ---- */
-
-static bool member_has_locked(const struct cq_member *member)
+int sv_cq_member_poll_uncounted_locked(const struct cq_member *member, int count, struct ibv_wc *wc)
 {
-	const struct sv_qp *qp = member->qp;
-
-	if (member->roles & CQ_SENDS &&
-	    atomic_load_explicit(&qp->sq_ready, memory_order_acquire) !=
-		    atomic_load_explicit(&qp->sq_polled, memory_order_relaxed))
-		return true;
-	return member->roles & CQ_RECVS && sv_rx_has_locked(qp);
-}
-
-static void many_mark(struct cq_many *many, uint32_t index)
-{
-	/* release: the completions were published before */
-	atomic_fetch_or_explicit(&many->ready->word[index / 64], 1ull << index % 64,
-				 memory_order_release);
-	atomic_fetch_or_explicit(&many->ready->summary, 1ull << index / 64, memory_order_release);
-}
-
-/* Removes one QP from the hot set; senders must mark it from now on. */
-static void many_evict_locked(struct sv_cq *cq, struct cq_member *place)
-{
-	uint32_t index = place->qp->index;
-
-	cq->many.is_hot[index / 64] &= ~(1ull << index % 64);
-	atomic_fetch_and_explicit(&cq->many.ready->word[index / 64], ~(1ull << index % 64),
-				  memory_order_relaxed);
-	fence_full(); /* pairs with a sender, which publishes and then checks the mark */
-	if (member_has_locked(place))
-		many_mark(&cq->many, index);
-}
-
-static void many_promote_locked(struct sv_cq *cq, const struct cq_member *member)
-{
-	uint32_t index = member->qp->index;
-	struct cq_member *place;
-
-	if (cq->count < CQ_HOT) {
-		place = &cq->hot[cq->count++];
-	} else {
-		place = &cq->hot[cq->many.victim++ % CQ_HOT];
-		many_evict_locked(cq, place);
-	}
-	*place = *member;
-	cq->many.is_hot[index / 64] |= 1ull << index % 64;
-}
-
-/* Polls the marked QPs; those with completions beyond the room in `wc` stay marked. */
-static int many_poll_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
-{
-	struct cq_many *many = &cq->many;
-	/* acquire: pairs with the senders' marks */
-	uint64_t summary = atomic_exchange_explicit(&many->ready->summary, 0, memory_order_acquire);
-	int n = 0;
-
-	for (; summary; summary &= summary - 1) {
-		unsigned w = (unsigned)__builtin_ctzll(summary);
-		uint64_t marks = atomic_load_explicit(&many->ready->word[w], memory_order_acquire) &
-				 ~many->is_hot[w];
-
-		for (; marks && n < count; marks &= marks - 1) {
-			const struct cq_member *member =
-				&many->members[w * 64 + (unsigned)__builtin_ctzll(marks)];
-
-			if (!member->qp) {
-				atomic_fetch_and_explicit(&many->ready->word[w], ~(marks & -marks),
-							  memory_order_relaxed);
-				continue;
-			}
-			many_promote_locked(cq, member);
-			n += member_poll_locked(member, count - n, wc + n);
-		}
-		if (marks)
-			atomic_fetch_or_explicit(&many->ready->summary, 1ull << w,
-						 memory_order_relaxed);
-	}
-	return n;
+	return member_poll_locked(member, count, wc);
 }
 
 /* ---- poll ---- */
@@ -222,10 +148,9 @@ static void count_taken_locked(struct sv_cq *cq, int count, const struct ibv_wc 
 				  memory_order_relaxed);
 }
 
-static int merge_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+static inline int merge_hot_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
 {
-	uint32_t turn = cq->turn,
-		 mode = atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed);
+	uint32_t turn = cq->turn;
 	int n = 0;
 
 	for (uint32_t i = 0; i < cq->count && n < count; i++) {
@@ -236,9 +161,19 @@ static int merge_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
 		n += member_poll_locked(member, count - n, wc + n);
 	}
 	cq->turn = turn;
-	if (unlikely(mode) && cq->many.ready && n < count &&
-	    atomic_load_explicit(&cq->many.ready->summary, memory_order_relaxed))
-		n += many_poll_locked(cq, count - n, wc + n);
+	return n;
+}
+
+static int merge_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+{
+	uint32_t mode = atomic_load_explicit(&cq->by_peers->mode, memory_order_relaxed);
+	int n;
+
+	/* a peer may write `mode` */
+	if (unlikely(mode) && cq->many.ready)
+		n = sv_cq_merge_many_locked(cq, count, wc);
+	else
+		n = merge_hot_locked(cq, count, wc);
 	if (unlikely(mode & CQ_TIGHT) && n)
 		count_taken_locked(cq, n, wc);
 	return n;

@@ -153,6 +153,16 @@ static unsigned complete_srq(struct dapl_evd *evd, const struct ib_completion *c
 	       dto_complete_slot(evd, ep, NULL, &pool->slots[index], index, completion, event);
 }
 
+/* Begins to load what the consumer's next posts on this EP read, which is in no near cache if there are many EPs. */
+static inline void end_fetch(const struct obj *ep)
+{
+	const struct dto_end *end = dto_end_of(ep);
+
+	__builtin_prefetch((const char *)end - OBJ_LINE);
+	__builtin_prefetch(&end->post_lock, 1);
+	__builtin_prefetch(&end->counters, 1);
+}
+
 unsigned dto_complete_by_id(struct dapl_evd *evd, const struct ib_completion *completion,
 			    DAT_EVENT *event)
 {
@@ -165,6 +175,7 @@ unsigned dto_complete_by_id(struct dapl_evd *evd, const struct ib_completion *co
 	ep = poster(completion->wr_id);
 	if (!ep)
 		return 0;
+	end_fetch(ep);
 	ring = dto_id_side(completion->wr_id) == DTO_REQUEST ? &dto_end_of(ep)->request
 							     : &dto_end_of(ep)->recv;
 	index = completion->wr_id ^ ring->base;

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
+/*
+ * Poll of a CQ with more QPs than each poll checks. The last ones that had a completion are hot, and are checked; of the others,
+ * the senders mark those to which they send.
+ */
+#include "softverbs/rc/rc.h"
+#include "softverbs/verbs/cq_poll.h"
+
+/*
+ * False if a poll of the member might find or do something. Most members are idle where there are many, and this is some ten
+ * instructions.
+ */
+static inline bool member_is_idle_locked(const struct cq_member *member)
+{
+	const struct sv_qp *qp = member->qp;
+
+	if (member->roles & CQ_SENDS &&
+	    atomic_load_explicit(&qp->sq_ready, memory_order_relaxed) !=
+		    atomic_load_explicit(&qp->sq_polled, memory_order_relaxed))
+		return false;
+	return !(member->roles & CQ_RECVS) || rx_is_idle_locked(qp);
+}
+
+static bool member_has_locked(const struct cq_member *member)
+{
+	const struct sv_qp *qp = member->qp;
+
+	if (member->roles & CQ_SENDS &&
+	    atomic_load_explicit(&qp->sq_ready, memory_order_acquire) !=
+		    atomic_load_explicit(&qp->sq_polled, memory_order_relaxed))
+		return true;
+	return member->roles & CQ_RECVS && sv_rx_has_locked(qp);
+}
+
+static void many_mark(struct cq_many *many, uint32_t index)
+{
+	/* release: the completions were published before */
+	atomic_fetch_or_explicit(&many->ready->word[index / 64], 1ull << index % 64,
+				 memory_order_release);
+	atomic_fetch_or_explicit(&many->ready->summary, 1ull << index / 64, memory_order_release);
+}
+
+/* Removes one QP from the hot set; senders must mark it from now on. */
+static void many_evict_locked(struct sv_cq *cq, struct cq_member *place)
+{
+	uint32_t index = place->qp->index;
+
+	cq->many.is_hot[index / 64] &= ~(1ull << index % 64);
+	atomic_fetch_and_explicit(&cq->many.ready->word[index / 64], ~(1ull << index % 64),
+				  memory_order_relaxed);
+	fence_full(); /* pairs with a sender, which publishes and then checks the mark */
+	if (member_has_locked(place))
+		many_mark(&cq->many, index);
+}
+
+static void many_promote_locked(struct sv_cq *cq, const struct cq_member *member)
+{
+	uint32_t index = member->qp->index;
+	struct cq_member *place;
+
+	if (cq->count < CQ_HOT) {
+		place = &cq->hot[cq->count++];
+	} else {
+		place = &cq->hot[cq->many.victim++ % CQ_HOT];
+		many_evict_locked(cq, place);
+	}
+	*place = *member;
+	cq->many.is_hot[index / 64] |= 1ull << index % 64;
+}
+
+/*
+ * Begins to load what the program's next calls for this QP read, a receive and an answer: with so many QPs it is in no cache
+ * that is near.
+ */
+static void member_fetch(const struct sv_qp *qp)
+{
+	__builtin_prefetch(&qp->state);
+	__builtin_prefetch(&qp->by_peers, 1);
+	__builtin_prefetch(&qp->sq.sig_all, 1);
+	__builtin_prefetch(&qp->remote_rq, 1);
+	__builtin_prefetch(&qp->remote_rq.arrival);
+	__builtin_prefetch(&qp->rq, 1);
+	__builtin_prefetch(&qp->rq.post, 1);
+}
+
+/* Polls the marked QPs; those with completions beyond the room in `wc` stay marked. */
+static int many_poll_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+{
+	struct cq_many *many = &cq->many;
+	/* acquire: pairs with the senders' marks */
+	uint64_t summary = atomic_exchange_explicit(&many->ready->summary, 0, memory_order_acquire);
+	int n = 0;
+
+	for (; summary; summary &= summary - 1) {
+		unsigned w = (unsigned)__builtin_ctzll(summary);
+		uint64_t marks = atomic_load_explicit(&many->ready->word[w], memory_order_acquire) &
+				 ~many->is_hot[w];
+
+		for (; marks && n < count; marks &= marks - 1) {
+			const struct cq_member *member =
+				&many->members[w * 64 + (unsigned)__builtin_ctzll(marks)];
+
+			if (!member->qp) {
+				atomic_fetch_and_explicit(&many->ready->word[w], ~(marks & -marks),
+							  memory_order_relaxed);
+				continue;
+			}
+			member_fetch(member->qp);
+			many_promote_locked(cq, member);
+			n += sv_cq_member_poll_uncounted_locked(member, count - n, wc + n);
+		}
+		if (marks)
+			atomic_fetch_or_explicit(&many->ready->summary, 1ull << w,
+						 memory_order_relaxed);
+	}
+	return n;
+}
+
+static int hot_poll_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+{
+	uint32_t turn = cq->turn;
+	int n = 0;
+
+	for (uint32_t i = 0; i < cq->count && n < count; i++) {
+		const struct cq_member *member = &cq->hot[turn];
+
+		if (++turn >= cq->count)
+			turn = 0;
+		if (!member_is_idle_locked(member))
+			n += sv_cq_member_poll_uncounted_locked(member, count - n, wc + n);
+	}
+	cq->turn = turn;
+	return n;
+}
+
+int sv_cq_merge_many_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+{
+	int n = hot_poll_locked(cq, count, wc);
+
+	if (n < count && atomic_load_explicit(&cq->many.ready->summary, memory_order_relaxed))
+		n += many_poll_locked(cq, count - n, wc + n);
+	return n;
+}
