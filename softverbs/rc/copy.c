@@ -10,7 +10,6 @@
 #include "util/platform.h"
 
 #define PIECES (2 * SV_MAX_SGE + 2)
-#define LINE   64u
 
 /* Stores the part [skip, skip + length) of a list in `to`. Returns its count. */
 static unsigned iov_part(const struct iovec *from, unsigned count, uint64_t skip, size_t length,
@@ -148,18 +147,6 @@ enum copy_result sv_copy_out(struct sv_peer *peer, const struct iovec *here, uns
 
 /* ---- the bytes that a program polls ---- */
 
-/*
- * Kernels of x86 copy less than eight bytes one by one, unless the processor has fast short string moves. So a polled unit of
- * four or two bytes is copied with those before it, eight in all, which are one store if they lie in one line.
- */
-static size_t last_bytes(const struct iovec *there)
-{
-	uintptr_t end = (uintptr_t)there->iov_base + there->iov_len;
-	size_t unit = memory_polled(there);
-
-	return unit > 1 && there->iov_len >= 8 && (end - 8) / LINE == (end - 1) / LINE ? 8 : unit;
-}
-
 /* The part [skip, skip + length) of a list, divided before its last bytes. */
 struct divided {
 	struct iovec part[PIECES];
@@ -178,10 +165,19 @@ static void divide(struct divided *from, const struct iovec *here, unsigned here
 		from->body + iov_part(here, here_count, skip + body, last, from->part + from->body);
 }
 
-/* Whether the kernel stores the last bytes at once when it copies the parts. */
+static bool last_is_one_part(const struct divided *from)
+{
+	return from->count == from->body + 1;
+}
+
+/*
+ * Whether the kernel stores the last bytes at once when it copies the parts. Kernels of x86 copy less than eight bytes one by
+ * one, unless the processor has fast short string moves. Those before 6.4 also copy so up to the next multiple of eight,
+ * unless it has fast long ones, so that four bytes with the four before them would not be one store.
+ */
 static bool is_at_once(const struct divided *from)
 {
-	return (from->last == 8 || from->last == 1) && from->count == from->body + 1;
+	return (from->last == 8 || from->last == 1) && last_is_one_part(from);
 }
 
 /*
@@ -196,6 +192,8 @@ static enum copy_result unit_out(struct sv_peer *peer, const struct divided *fro
 	const struct iovec each[2] = { { bytes, 1 }, { bytes + 1, 1 } };
 	const struct iovec each_there[2] = { { to, 1 }, { to + 1, 1 } };
 
+	if (peer->copy != SV_COPY_SELF && from->last == 4 && last_is_one_part(from))
+		return copy_out(peer, from->part + from->body, 1, there, 1, 4);
 	if (!sv_memory_move(&unit, 1, from->part + from->body, from->count - from->body))
 		return COPY_HERE;
 	if (peer->copy == SV_COPY_SELF)
@@ -219,12 +217,11 @@ enum copy_result sv_copy_out_polled(struct sv_peer *peer, const struct iovec *he
 	enum copy_result result = COPY_DONE;
 	struct divided from;
 
-	divide(&from, here, here_count, skip, length, last_bytes(&there));
+	divide(&from, here, here_count, skip, length, unit);
 	if (is_at_once(&from))
-		return from.last == unit && body && !PLATFORM_STORES_IN_ORDER
+		return body && !PLATFORM_STORES_IN_ORDER
 			       ? copy_out(peer, from.part, from.count, parts, 2, length)
 			       : copy_out(peer, from.part, from.count, &there, 1, length);
-	divide(&from, here, here_count, skip, length, unit);
 	if (body)
 		result = copy_out(peer, from.part, from.body, parts, 1, body);
 	return result == COPY_DONE ? unit_out(peer, &from, &parts[1]) : result;
@@ -235,7 +232,7 @@ bool sv_copy_file(int file, uint64_t at, const struct iovec *here, unsigned here
 		  uint64_t skip, size_t length, bool write)
 {
 	struct iovec there = { (void *)(uintptr_t)at, length };
-	size_t last = write ? last_bytes(&there) : 0, body = length - last;
+	size_t last = write ? memory_polled(&there) : 0, body = length - last;
 	struct divided from;
 
 	divide(&from, here, here_count, skip, length, last);
