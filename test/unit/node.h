@@ -3,6 +3,8 @@
 #ifndef NODE_H
 #define NODE_H
 
+#include <poll.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -221,6 +223,27 @@ static inline bool node_poll(struct node *node, struct ibv_wc *wc)
 		if (n || clock_now() >= deadline)
 			return n == 1;
 		sched_yield();
+	}
+}
+
+/* Waits as programs do: poll, arm, poll again, block. */
+static inline bool node_event_poll(struct node *node, struct ibv_wc *wc)
+{
+	struct pollfd poll_fd = { .fd = node->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	for (;;) {
+		if (ibv_poll_cq(node->cq, 1, wc) == 1)
+			return true;
+		if (ibv_req_notify_cq(node->cq, 0))
+			return false;
+		if (ibv_poll_cq(node->cq, 1, wc) == 1)
+			return true;
+		if (poll(&poll_fd, 1, UNIT_PATIENCE) != 1 ||
+		    ibv_get_cq_event(node->channel, &cq, &context))
+			return false;
+		ibv_ack_cq_events(cq, 1);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* The software device's data path between processes: streams, many QPs, events, capacity. */
+/* The software device's data path between processes: streams, events, capacity. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <sys/resource.h>
@@ -152,105 +152,6 @@ static void streams_with_fences(void)
 	CU_ASSERT_EQUAL(node_close(&node), 0);
 }
 
-/* ---- many QPs on one CQ ---- */
-
-#define MANY 40u
-#define EACH 200u
-
-static const struct node_options many_options = {
-	.qps = MANY, .depth = 16, .cqe = 4096, .channel = true
-};
-
-/* Chooses the QP that sends next: bursts on one QP, then jumps. */
-static uint32_t many_next(uint32_t *state)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (*state >> 8) % MANY;
-}
-
-static int many_child(int fd, void *arg)
-{
-	uint32_t sent[MANY] = { 0 }, total = 0, state = 1;
-	struct node node;
-	struct ibv_wc wc;
-
-	(void)arg;
-	if (!node_open(&node, &many_options) || !node_connect(&node, 0, MANY, fd))
-		return 1;
-	while (total < MANY * EACH) {
-		uint32_t i = many_next(&state), burst = 1 + (state >> 4) % 4;
-
-		for (; burst && sent[i] < EACH; burst--, total++) {
-			memcpy(node.memory, &sent[i], sizeof(sent[i]));
-			sent[i]++;
-			if (node_send(&node, i, i, 0, sizeof(sent[i]), SIGNALED | IBV_SEND_INLINE))
-				return 2;
-			if (!node_poll(&node, &wc) || wc.status)
-				return 3;
-		}
-	}
-	process_sync(fd);
-	return node_close(&node);
-}
-
-/* Waits as programs do: poll, arm, poll again, block. */
-static bool event_poll(struct node *node, struct ibv_wc *wc)
-{
-	struct pollfd poll_fd = { .fd = node->channel->fd, .events = POLLIN };
-	struct ibv_cq *cq;
-	void *context;
-
-	for (;;) {
-		if (ibv_poll_cq(node->cq, 1, wc) == 1)
-			return true;
-		if (ibv_req_notify_cq(node->cq, 0))
-			return false;
-		if (ibv_poll_cq(node->cq, 1, wc) == 1)
-			return true;
-		if (poll(&poll_fd, 1, UNIT_PATIENCE) != 1 ||
-		    ibv_get_cq_event(node->channel, &cq, &context))
-			return false;
-		ibv_ack_cq_events(cq, 1);
-	}
-}
-
-static void many_queues(void)
-{
-	uint32_t got[MANY] = { 0 }, wrong = 0, total;
-	struct process child;
-	struct node node;
-	struct ibv_wc wc;
-
-	CU_ASSERT_TRUE_FATAL(process_start(&child, many_child, NULL));
-	CU_ASSERT_TRUE_FATAL(node_open(&node, &many_options));
-	for (uint32_t i = 0; i < MANY; i++) {
-		CU_ASSERT_EQUAL(qp_to_init(node.qp[i]), 0);
-		for (uint32_t k = 0; k < 16; k++)
-			CU_ASSERT_EQUAL(node_recv(&node, i, i, i * 64, 64), 0);
-		/* discards the posted requests */
-		CU_ASSERT_EQUAL(qp_to(node.qp[i], IBV_QPS_RESET), 0);
-	}
-	CU_ASSERT_TRUE_FATAL(node_connect(&node, 0, MANY, child.fd));
-	for (uint32_t i = 0; i < MANY; i++)
-		CU_ASSERT_EQUAL(node_recv(&node, i, i, i * 64, 64), 0);
-	for (total = 0; total < MANY * EACH; total++) {
-		uint32_t value, i;
-
-		if (!event_poll(&node, &wc) || wc.status)
-			break;
-		i = (uint32_t)wc.wr_id;
-		memcpy(&value, node.memory + i * 64, sizeof(value));
-		wrong += value != got[i]++ || wc.qp_num != node.qp[i]->qp_num;
-		if (got[i] < EACH && node_recv(&node, i, i, i * 64, 64))
-			break;
-	}
-	CU_ASSERT_EQUAL(total, MANY * EACH);
-	CU_ASSERT_EQUAL(wrong, 0);
-	process_say(child.fd, 0);
-	CU_ASSERT_EQUAL(process_end(&child), 0);
-	CU_ASSERT_EQUAL(node_close(&node), 0);
-}
-
 /* ---- events ---- */
 
 #define EVENTS 1000u
@@ -264,7 +165,7 @@ static int event_run(struct node *node, bool first)
 	for (uint32_t i = 0; i < EVENTS; i++) {
 		if (first && node_send(node, 0, i, 0, 8, 0))
 			return __LINE__;
-		if (!event_poll(node, &wc) || wc.status || wc.opcode != IBV_WC_RECV)
+		if (!node_event_poll(node, &wc) || wc.status || wc.opcode != IBV_WC_RECV)
 			return __LINE__;
 		if (node_recv(node, 0, i, 64, 8))
 			return __LINE__;
@@ -273,12 +174,13 @@ static int event_run(struct node *node, bool first)
 			return __LINE__;
 		if (i % 32 != 31)
 			continue;
-		if (node_send(node, 0, i, 0, 0, SIGNALED) || !event_poll(node, &wc) || wc.status)
+		if (node_send(node, 0, i, 0, 0, SIGNALED) || !node_event_poll(node, &wc) ||
+		    wc.status)
 			return __LINE__;
 		if (wc.opcode == IBV_WC_RECV &&
-		    (node_recv(node, 0, i, 64, 8) || !event_poll(node, &wc) || wc.status))
+		    (node_recv(node, 0, i, 64, 8) || !node_event_poll(node, &wc) || wc.status))
 			return __LINE__;
-		if (wc.opcode == IBV_WC_SEND && (!event_poll(node, &wc) || wc.status))
+		if (wc.opcode == IBV_WC_SEND && (!node_event_poll(node, &wc) || wc.status))
 			return __LINE__;
 		if (node_recv(node, 0, i, 64, 8))
 			return __LINE__;
@@ -436,7 +338,6 @@ static void counts_are_as_said(void)
 static const struct unit_test tests[] = {
 	{ "two streams of all lengths arrive whole and in order", streams },
 	{ "without membarrier everything still works", streams_with_fences },
-	{ "forty QPs on one CQ: nothing is lost, each in order", many_queues },
 	{ "no event between processes is lost", no_event_is_lost },
 	{ "a peer overruns a CQ that is not polled", overrun_by_a_peer },
 	{ "freed parts of the areas are used again", area_is_reused },
