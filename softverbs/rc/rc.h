@@ -86,7 +86,7 @@ int sv_rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc);
 uint64_t sv_rx_count_locked(const struct sv_qp *qp);
 /* Whether a poll would return a receive completion of this QP. */
 bool sv_rx_has_locked(const struct sv_qp *qp);
-/* False if it might, or do something else. */
+/* False if a poll might return one, or has something else to do. Faster than sv_rx_has_locked, which is exact. */
 static inline bool rx_is_idle_locked(const struct sv_qp *qp)
 {
 	const struct sv_rx *rx = &qp->rx;

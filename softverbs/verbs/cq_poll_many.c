@@ -7,8 +7,8 @@
 #include "softverbs/verbs/cq_poll.h"
 
 /*
- * False if a poll of the member might find or do something. Most members are idle where there are many, and this is some ten
- * instructions.
+ * False if a poll of the member might find or do something. Where there are many, most are idle, and this costs less than the
+ * three calls of such a poll.
  */
 static inline bool member_is_idle_locked(const struct cq_member *member)
 {
