@@ -52,6 +52,7 @@ struct ud_ring {
 	 */
 	struct lock lock;
 	_Atomic(bool) busy; /* a thread reads rings */
+	uint32_t next;	    /* process number with which the next read begins: base/turn.h */
 	/* Linked processes, by process number. They are not held: see sv_ud_ring_peer_free. */
 	struct sv_peer *from[SV_PEERS];
 	struct sv_qp *qp[SV_QPS]; /* datagram QPs in a state that receives, by index */

@@ -27,6 +27,8 @@ struct cq_many {		   /* used once the CQ has had more than CQ_HOT members */
 	struct cq_ready_by_peers *ready;
 	uint64_t ready_offset;
 	uint32_t victim; /* index in `hot` of the member that is replaced next */
+	uint32_t next;	 /* QP index with which a poll of the marked ones begins: base/turn.h */
+	uint32_t passed_over; /* polls since the last one that had room for them */
 };
 
 /* Completions of QPs that were destroyed before they were polled; the next poll begins at `next`. */

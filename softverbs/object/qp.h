@@ -167,6 +167,8 @@ struct sv_rx { /* guarded by the receive CQ's lock */
 	uint32_t
 		landed; /* messages before this one have their payload in place: sv_arrivals_land */
 	bool tails;	/* the last message used rx_slot_ext */
+	/* Messages that waited when sends had filled a poll, and sq_ready of that time: only these sends come before them. */
+	uint16_t passed_over;
 	uint32_t sent, in_a_row;    /* sq_ready as last seen; messages since it changed */
 	struct rx_slot *rx_slot;    /* by slot */
 	_Atomic(uint32_t) *arrival; /* lap:16 | slot:16 in order of arrival; NULL: no SRQ */
@@ -175,6 +177,7 @@ struct sv_rx { /* guarded by the receive CQ's lock */
 	bool datagrams; /* UD: see ud.h */
 	uint8_t *eager;
 	uint32_t eager_size;
+	uint32_t sends_before; /* see passed_over */
 };
 
 struct sv_qp {

@@ -83,7 +83,8 @@ void sv_sq_notify_locked(struct sv_qp *qp);
  * held.
  */
 int sv_rx_poll_locked(struct sv_qp *qp, int count, struct ibv_wc *wc);
-uint64_t sv_rx_count_locked(const struct sv_qp *qp);
+/* The number that a poll would return, but for datagrams that were not read yet; at most `most`. */
+uint32_t sv_rx_count_locked(const struct sv_qp *qp, uint32_t most);
 /* Whether a poll would return a receive completion of this QP. */
 bool sv_rx_has_locked(const struct sv_qp *qp);
 /* False if a poll might return one, or has something else to do. Faster than sv_rx_has_locked, which is exact. */

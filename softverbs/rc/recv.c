@@ -409,11 +409,11 @@ bool sv_rx_has_locked(const struct sv_qp *qp)
 	return rx_arrived(qp, 0) || (unlikely(qp->rx.datagrams) && qp->ops->is_filled());
 }
 
-uint64_t sv_rx_count_locked(const struct sv_qp *qp)
+uint32_t sv_rx_count_locked(const struct sv_qp *qp, uint32_t most)
 {
 	uint32_t n = 0;
 
-	while (n <= qp->rx.mask && rx_arrived(qp, n))
+	while (n < most && n <= qp->rx.mask && rx_arrived(qp, n))
 		n++;
 	return n;
 }

@@ -5,6 +5,7 @@
  * once and checked.
  */
 #include <string.h>
+#include "softverbs/base/turn.h"
 #include "softverbs/ud/ud.h"
 #include "util/log.h"
 
@@ -114,49 +115,58 @@ static bool peer_read_locked(struct sv_peer *peer, const struct reading *reading
 
 /* ---- all rings ---- */
 
-static void bit_put_back(uint32_t slot)
+static void bits_put_back(uint32_t w, uint64_t bits)
 {
 	struct ud_ring_by_peers *by_peers = &sv_area_own()->by_peers->ud_ring;
 
-	atomic_fetch_or_explicit(&by_peers->word[slot / 64], 1ull << slot % 64,
-				 memory_order_relaxed);
-	atomic_fetch_or_explicit(&by_peers->summary, 1ull << slot / 64, memory_order_release);
+	atomic_fetch_or_explicit(&by_peers->word[w], bits, memory_order_relaxed);
+	atomic_fetch_or_explicit(&by_peers->summary, 1ull << w, memory_order_release);
 }
 
-static void word_read_locked(uint32_t w, const struct reading *reading)
+/* Reads those rings of a word that are in `of`, until it is enough. */
+static void word_read_locked(uint32_t w, uint64_t of, const struct reading *reading)
 {
 	struct area *area = sv_area_own();
 	/*
 	 * full order: the bits are cleared before the rings are read; pairs with fence_full
 	 * before bits_set
 	 */
-	uint64_t bits = atomic_exchange(&area->by_peers->ud_ring.word[w], 0);
+	uint64_t bits = atomic_fetch_and(&area->by_peers->ud_ring.word[w], ~of) & of, left = 0;
 
-	for (; bits; bits &= bits - 1) {
+	for (; bits && !enough(reading); bits &= bits - 1) {
 		uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(bits);
 		struct sv_peer *peer = area->ud_ring.from[slot];
 
+		area->ud_ring.next = (slot + 1) % SV_PEERS;
 		/*
 		 * without a peer the link is being set up, and sv_ud_ring_peer_ready reads the
 		 * ring
 		 */
 		if (peer && peer_read_locked(peer, reading))
-			bit_put_back(slot);
+			left |= bits & -bits;
 	}
+	if (bits | left)
+		bits_put_back(w, bits | left);
 }
 
 static void read_locked(const struct reading *reading)
 {
 	struct area *area = sv_area_own();
-	uint64_t summary;
+	uint32_t next = area->ud_ring.next;
+	uint64_t summary, words;
 
 	if (enough(reading))
 		return;
 	pthread_rwlock_rdlock(&area->serve_lock); /* see sv_region_quiesce */
 	atomic_store_explicit(&area->ud_ring.busy, true, memory_order_relaxed);
 	summary = atomic_exchange(&area->by_peers->ud_ring.summary, 0);
-	for (; summary; summary &= summary - 1)
-		word_read_locked((uint32_t)__builtin_ctzll(summary), reading);
+	for (int pass = 0; pass < 2; pass++) {
+		for (words = turn_words(summary, next, pass); words; words &= words - 1) {
+			uint32_t w = (uint32_t)__builtin_ctzll(words);
+
+			word_read_locked(w, turn_bits(w, next, pass), reading);
+		}
+	}
 	/* release: the deliveries are visible; pairs with sv_ud_ring_is_filled */
 	atomic_store_explicit(&area->ud_ring.busy, false, memory_order_release);
 	pthread_rwlock_unlock(&area->serve_lock);

@@ -43,8 +43,23 @@ static int sends_poll_locked(struct sv_qp *qp, uint32_t ready, int count, struct
 	return n;
 }
 
-static inline __attribute__((always_inline)) int member_poll_locked(const struct cq_member *member,
-								    int count, struct ibv_wc *wc)
+/*
+ * Sends have filled a poll. If they always do, no message would ever be returned; but one must not overtake a send that
+ * completed before it came, as its answer would. So the messages that are there wait for the sends up to here, and no more.
+ */
+static __attribute__((noinline)) void messages_pass_over_locked(struct sv_qp *qp, uint32_t most)
+{
+	uint32_t found = sv_rx_count_locked(qp, most < UINT16_MAX ? most : UINT16_MAX);
+
+	if (!found && sv_rx_has_locked(qp))
+		found = 1; /* a datagram that was not read yet */
+	qp->rx.passed_over = (uint16_t)found;
+	/* acquire: as below. Loaded after the messages. */
+	qp->rx.sends_before = atomic_load_explicit(&qp->sq_ready, memory_order_acquire);
+}
+
+static inline __attribute__((always_inline)) int member_poll_in_order_locked(
+	const struct cq_member *member, int count, struct ibv_wc *wc)
 {
 	struct sv_qp *qp = member->qp;
 	int n = 0;
@@ -53,12 +68,40 @@ static inline __attribute__((always_inline)) int member_poll_locked(const struct
 		/* acquire: pairs with sv_sq_complete_locked */
 		uint32_t ready = atomic_load_explicit(&qp->sq_ready, memory_order_acquire);
 
-		if (ready != atomic_load_explicit(&qp->sq_polled, memory_order_relaxed))
+		if (ready != atomic_load_explicit(&qp->sq_polled, memory_order_relaxed)) {
 			n = sends_poll_locked(qp, ready, count, wc);
+			if (n == count && member->roles & CQ_RECVS && !rx_is_idle_locked(qp))
+				messages_pass_over_locked(qp, (uint32_t)count);
+		}
 	}
 	if (member->roles & CQ_RECVS && n < count)
 		n += sv_rx_poll_locked(qp, count - n, wc + n);
 	return n;
+}
+
+/* Returns the messages that were passed over, after the sends before them. */
+static __attribute__((noinline)) int member_poll_passed_over_locked(const struct cq_member *member,
+								    int count, struct ibv_wc *wc)
+{
+	struct sv_qp *qp = member->qp;
+	int messages, n = sends_poll_locked(qp, qp->rx.sends_before, count, wc);
+
+	messages = count - n < qp->rx.passed_over ? count - n : qp->rx.passed_over;
+	n += sv_rx_poll_locked(qp, messages, wc + n);
+	if (n == count) {
+		qp->rx.passed_over -= (uint16_t)messages;
+		return n;
+	}
+	qp->rx.passed_over = 0;
+	return n + member_poll_in_order_locked(member, count - n, wc + n);
+}
+
+static inline __attribute__((always_inline)) int member_poll_locked(const struct cq_member *member,
+								    int count, struct ibv_wc *wc)
+{
+	if (unlikely(member->qp->rx.passed_over))
+		return member_poll_passed_over_locked(member, count, wc);
+	return member_poll_in_order_locked(member, count, wc);
 }
 
 int sv_cq_member_poll_uncounted_locked(const struct cq_member *member, int count, struct ibv_wc *wc)
@@ -278,7 +321,7 @@ uint64_t sv_cq_member_count_locked(const struct cq_member *member)
 			count += qp->sq.done[i & qp->sq.mask].emit;
 	}
 	if (member->roles & CQ_RECVS)
-		count += sv_rx_count_locked(qp);
+		count += sv_rx_count_locked(qp, UINT32_MAX);
 	return count;
 }
 

@@ -3,6 +3,7 @@
  * Poll of a CQ with more QPs than each poll checks. The last ones that had a completion are hot, and are checked; of the others,
  * the senders mark those to which they send.
  */
+#include "softverbs/base/turn.h"
 #include "softverbs/rc/rc.h"
 #include "softverbs/verbs/cq_poll.h"
 
@@ -83,35 +84,54 @@ static void member_fetch(const struct sv_qp *qp)
 	__builtin_prefetch(&qp->rq.post, 1);
 }
 
-/* Polls the marked QPs; those with completions beyond the room in `wc` stay marked. */
-static int many_poll_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+/* Polls those marked QPs of a word that are in `of`; if `wc` has no room for all, the rest stay marked. */
+static int word_poll_locked(struct sv_cq *cq, unsigned word, uint64_t of, int count,
+			    struct ibv_wc *wc)
 {
 	struct cq_many *many = &cq->many;
 	/* acquire: pairs with the senders' marks */
-	uint64_t summary = atomic_exchange_explicit(&many->ready->summary, 0, memory_order_acquire);
+	uint64_t marks = atomic_load_explicit(&many->ready->word[word], memory_order_acquire) &
+			 ~many->is_hot[word] & of;
 	int n = 0;
 
-	for (; summary; summary &= summary - 1) {
-		unsigned w = (unsigned)__builtin_ctzll(summary);
-		uint64_t marks = atomic_load_explicit(&many->ready->word[w], memory_order_acquire) &
-				 ~many->is_hot[w];
+	for (; marks && n < count; marks &= marks - 1) {
+		uint32_t index = word * 64 + (unsigned)__builtin_ctzll(marks);
+		const struct cq_member *member = &many->members[index];
 
-		for (; marks && n < count; marks &= marks - 1) {
-			const struct cq_member *member =
-				&many->members[w * 64 + (unsigned)__builtin_ctzll(marks)];
-
-			if (!member->qp) {
-				atomic_fetch_and_explicit(&many->ready->word[w], ~(marks & -marks),
-							  memory_order_relaxed);
-				continue;
-			}
-			member_fetch(member->qp);
-			many_promote_locked(cq, member);
-			n += sv_cq_member_poll_uncounted_locked(member, count - n, wc + n);
+		if (!member->qp) {
+			atomic_fetch_and_explicit(&many->ready->word[word], ~(marks & -marks),
+						  memory_order_relaxed);
+			continue;
 		}
-		if (marks)
-			atomic_fetch_or_explicit(&many->ready->summary, 1ull << w,
-						 memory_order_relaxed);
+		many->next = (index + 1) % SV_QPS;
+		member_fetch(member->qp);
+		many_promote_locked(cq, member);
+		n += sv_cq_member_poll_uncounted_locked(member, count - n, wc + n);
+	}
+	if (marks)
+		atomic_fetch_or_explicit(&many->ready->summary, 1ull << word, memory_order_relaxed);
+	return n;
+}
+
+static int marked_poll_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
+{
+	struct cq_many *many = &cq->many;
+	uint32_t next = many->next;
+	uint64_t summary, words;
+	int n = 0;
+
+	many->passed_over = 0;
+	if (!atomic_load_explicit(&many->ready->summary, memory_order_relaxed))
+		return 0;
+	/* acquire: pairs with the senders' marks */
+	summary = atomic_exchange_explicit(&many->ready->summary, 0, memory_order_acquire);
+	for (int pass = 0; pass < 2; pass++) {
+		for (words = turn_words(summary, next, pass); words; words &= words - 1) {
+			unsigned word = (unsigned)__builtin_ctzll(words);
+
+			n += word_poll_locked(cq, word, turn_bits(word, next, pass), count - n,
+					      wc + n);
+		}
 	}
 	return n;
 }
@@ -133,11 +153,16 @@ static int hot_poll_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
 	return n;
 }
 
+/* The hot QPs are first, unless their completions have filled as many polls as there are of them. */
 int sv_cq_merge_many_locked(struct sv_cq *cq, int count, struct ibv_wc *wc)
 {
-	int n = hot_poll_locked(cq, count, wc);
+	int n = 0;
 
-	if (n < count && atomic_load_explicit(&cq->many.ready->summary, memory_order_relaxed))
-		n += many_poll_locked(cq, count - n, wc + n);
+	if (unlikely(cq->many.passed_over == CQ_HOT))
+		n = marked_poll_locked(cq, count, wc);
+	n += hot_poll_locked(cq, count - n, wc + n);
+	if (n < count)
+		return n + marked_poll_locked(cq, count - n, wc + n);
+	cq->many.passed_over++;
 	return n;
 }

@@ -131,6 +131,8 @@ static void sq_clear(struct sv_qp *qp)
 	sq->written = sq->engines = sq->gone = false;
 	atomic_store_explicit(&qp->sq_ready, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->sq_polled, 0, memory_order_relaxed);
+	if (qp->rx.passed_over) /* then the CQ is that of the receives, too */
+		qp->rx.passed_over = 0;
 	lock_release(&sq->lock);
 	lock_release(&qp->send_cq->lock);
 }

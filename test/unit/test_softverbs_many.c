@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* A CQ with more QPs than each poll checks: senders mark theirs, and the last ones that had a completion are hot. */
 #include <infiniband/verbs.h>
+#include "test/unit/datagram.h"
 #include "test/unit/node.h"
 
 #define MANY 40u
@@ -151,36 +152,6 @@ static void receives_are_flushed(void)
 	CU_ASSERT_EQUAL(node_close(&node), 0);
 }
 
-#define QKEY 7u
-#define GRH  40u
-
-static struct ibv_qp *datagram_qp(struct node *node)
-{
-	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_UD,
-					 .send_cq = node->cq,
-					 .recv_cq = node->cq,
-					 .cap = { 4, 4, 1, 1, 0 } };
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
-	struct ibv_qp *qp = ibv_create_qp(node->pd, &init);
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(qp);
-	CU_ASSERT_EQUAL(ibv_modify_qp(qp, &attr,
-				      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
-			0);
-	CU_ASSERT_EQUAL(qp_to(qp, IBV_QPS_RTR), 0);
-	attr.qp_state = IBV_QPS_RTS;
-	CU_ASSERT_EQUAL(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
-	return qp;
-}
-
-static struct ibv_ah *ah_to_here(struct node *node)
-{
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
-
-	CU_ASSERT_EQUAL(ibv_query_gid(node->context, 1, 0, &attr.grh.dgid), 0);
-	return ibv_create_ah(node->pd, &attr);
-}
-
 static void datagrams_arrive(void)
 {
 	struct ibv_wc wc = { 0 };
@@ -189,19 +160,12 @@ static void datagrams_arrive(void)
 	struct node node;
 
 	pairs_open(&node, 4);
-	qp = datagram_qp(&node);
+	qp = datagram_qp(&node, 4);
 	ah = ah_to_here(&node);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(ah);
 	for (uint64_t n = 1; n <= 3; n++) {
-		struct ibv_sge to = node_sge(&node, 0, 64 + GRH), from = node_sge(&node, 256, 8);
-		struct ibv_recv_wr recv = { .wr_id = n, .sg_list = &to, .num_sge = 1 }, *bad_recv;
-		struct ibv_send_wr send = {
-			.sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND,
-			.wr.ud = { ah, qp->qp_num, QKEY },
-		}, *bad_send;
-
-		CU_ASSERT_EQUAL(ibv_post_recv(qp, &recv, &bad_recv), 0);
-		CU_ASSERT_EQUAL(ibv_post_send(qp, &send, &bad_send), 0);
+		CU_ASSERT_EQUAL(datagram_recv(&node, qp, n), 0);
+		CU_ASSERT_EQUAL(datagram_send(&node, qp, ah, qp->qp_num), 0);
 		/* from the second one on the QP is hot, and was idle */
 		CU_ASSERT_TRUE(node_poll(&node, &wc));
 		CU_ASSERT(!wc.status && wc.opcode == IBV_WC_RECV && wc.wr_id == n);
