@@ -165,7 +165,7 @@ static void datagrams_arrive(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(ah);
 	for (uint64_t n = 1; n <= 3; n++) {
 		CU_ASSERT_EQUAL(datagram_recv(&node, qp, n), 0);
-		CU_ASSERT_EQUAL(datagram_send(&node, qp, ah, qp->qp_num), 0);
+		CU_ASSERT_EQUAL(datagram_send(&node, qp, ah, qp->qp_num, 0), 0);
 		/* from the second one on the QP is hot, and was idle */
 		CU_ASSERT_TRUE(node_poll(&node, &wc));
 		CU_ASSERT(!wc.status && wc.opcode == IBV_WC_RECV && wc.wr_id == n);
