@@ -7,6 +7,7 @@
 #include <string.h>
 #include "softverbs/attend.h"
 #include "softverbs/base/foreign.h"
+#include "softverbs/base/turn.h"
 #include "softverbs/fabric/transport.h"
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/direct.h"
@@ -39,19 +40,20 @@ static void qps_each(void (*handle)(struct sv_qp *qp, void *arg), void *arg)
 	}
 }
 
-/* Calls `handle` with each index whose bit is set; clears the bits first if `clear`. */
-static void bits_each(_Atomic(uint64_t) *words, unsigned count, bool clear,
-		      void (*handle)(uint32_t index))
+static void bits_each(uint64_t bits, unsigned word, void (*handle)(uint32_t index))
 {
-	for (unsigned w = 0; w < count; w++) {
-		/* acquire: pairs with sv_attention_set */
-		uint64_t bits = atomic_load_explicit(&words[w], memory_order_acquire);
+	for (; bits; bits &= bits - 1)
+		handle(word * 64 + (unsigned)__builtin_ctzll(bits));
+}
 
-		if (bits && clear)
-			bits = atomic_exchange_explicit(&words[w], 0, memory_order_acquire);
-		for (; bits; bits &= bits - 1)
-			handle(w * 64 + (unsigned)__builtin_ctzll(bits));
-	}
+/* Clears the bits, and calls `handle` with the index of each that was set. */
+static void attention_each(_Atomic(uint64_t) *words, unsigned count, void (*handle)(uint32_t index))
+{
+	for (unsigned w = 0; w < count; w++)
+		/* acquire: pairs with sv_attention_set */
+		if (atomic_load_explicit(&words[w], memory_order_relaxed))
+			bits_each(atomic_exchange_explicit(&words[w], 0, memory_order_acquire), w,
+				  handle);
 }
 
 /* ---- doorbell ---- */
@@ -85,14 +87,29 @@ static void qp_attend(uint32_t index)
 	sv_qp_unpin(qp);
 }
 
+/* Tries its sends. They may wait for receives of an SRQ, as those of others do: if one completes, the others are next. */
 static void qp_run(uint32_t index)
 {
 	struct sv_qp *qp = sv_qp_pin(index);
 
 	if (!qp)
 		return;
-	sv_sq_run(qp);
+	if (sv_sq_run(qp))
+		sv_area_own()->waiting_next = (index + 1) % SV_QPS;
 	sv_qp_unpin(qp);
+}
+
+static void waiting_run(struct area *area)
+{
+	const uint32_t words = SV_WORDS(SV_QPS), next = area->waiting_next;
+
+	for (uint32_t n = 0; n <= words; n++) { /* the first word has two passes */
+		uint32_t w = (next / 64 + n) % words;
+
+		bits_each(atomic_load_explicit(&area->waiting[w], memory_order_relaxed) &
+				  turn_bits(w, next, n == words),
+			  w, qp_run);
+	}
 }
 
 static void cq_handle(uint32_t index, void (*handle)(struct sv_cq *cq))
@@ -137,11 +154,11 @@ static void data_doorbell(void)
 	struct area *area = sv_area_own();
 
 	sv_ud_ring_attend();
-	bits_each(area->by_peers->attention.qp, SV_WORDS(SV_QPS), true, qp_attend);
-	bits_each(area->by_peers->attention.cq, SV_WORDS(SV_CQS), true, cq_ring);
-	bits_each(area->by_peers->attention.srq, SV_WORDS(SV_SRQS), true, srq_ring);
-	bits_each(area->by_peers->attention.bounce, SV_WORDS(SV_QPS), true, sv_serve_begin);
-	bits_each(area->waiting, SV_WORDS(SV_QPS), false, qp_run);
+	attention_each(area->by_peers->attention.qp, SV_WORDS(SV_QPS), qp_attend);
+	attention_each(area->by_peers->attention.cq, SV_WORDS(SV_CQS), cq_ring);
+	attention_each(area->by_peers->attention.srq, SV_WORDS(SV_SRQS), srq_ring);
+	attention_each(area->by_peers->attention.bounce, SV_WORDS(SV_QPS), sv_serve_begin);
+	waiting_run(area);
 	sv_serve_turn();
 }
 

@@ -109,6 +109,7 @@ struct area {
 	struct ud_ring ud_ring;
 	struct sv_files files;
 	_Atomic(uint64_t) waiting[SV_WORDS(SV_QPS)]; /* QPs with sends that wait, a bit each */
+	uint32_t waiting_next; /* engine: the index that it tries first, see base/turn.h */
 	/* By QP index. Odd: the executor uses memory, see sv_sq_quiesce. */
 	_Atomic(uint32_t) executing[SV_QPS];
 };

@@ -58,6 +58,7 @@ struct sv_cq {
 	uint32_t polls;		   /* since the last arming */
 	uint32_t count, turn;	   /* entries of `hot`; the one that the next poll begins with */
 	_Atomic(uint32_t) waiting; /* member QPs with sends that wait */
+	uint32_t waiting_turn;	   /* the entry of `hot` whose sends the next poll tries first */
 	/* Member QPs with bounce memory: their initiators ask this process to copy. */
 	_Atomic(uint32_t) served;
 	_Atomic(uint32_t) far; /* roles of member QPs whose peer is on another host */

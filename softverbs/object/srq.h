@@ -17,8 +17,9 @@ struct sv_srq {
 	struct srq_by_peers *by_peers;
 	struct srq_by_owner *by_owner;
 	uint32_t limit_round; /* generation of the last arming of the limit; wq.lock */
-	pthread_mutex_t lock; /* guards the list; acquired after a QP's modify */
+	pthread_mutex_t lock; /* guards the list and `woken`; acquired after a QP's modify */
 	TAILQ_HEAD(, sv_qp) qps;
+	struct sv_qp *woken; /* whose initiator the last post woke first */
 	bool lost; /* a stopped process may still write into its receive slots; under `lock` */
 	uint32_t *missing; /* by slot: its round when a search did not find it; engine */
 	struct sv_timer recover_timer;

@@ -222,17 +222,22 @@ static bool sq_lock_or_defer(struct sv_qp *qp)
 	return false;
 }
 
-void sv_sq_run(struct sv_qp *qp)
+bool sv_sq_run(struct sv_qp *qp)
 {
 	int cancel = cancel_off();
+	bool completed = false;
+	uint32_t exec;
 
 	if (sq_lock_or_defer(qp)) {
+		exec = qp->sq.exec;
 		sv_sq_run_locked(qp, COPY_PIECE);
+		completed = qp->sq.exec != exec;
 		if (!qp->sq.executing)
 			sv_sq_notify_locked(qp);
 		lock_release(&qp->sq.lock);
 	}
 	cancel_restore(cancel);
+	return completed;
 }
 
 void sv_sq_peer_gone(struct sv_qp *qp)

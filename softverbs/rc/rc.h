@@ -55,9 +55,9 @@ void sv_sq_run_claimed(struct sv_qp *qp);
 bool sv_sq_halt(struct sv_qp *qp);
 /*
  * Acquires the lock, executes at most one chunk, notifies. The engine does not wait for the lock;
- * it tries again later.
+ * it tries again later. True if a request has completed.
  */
-void sv_sq_run(struct sv_qp *qp);
+bool sv_sq_run(struct sv_qp *qp);
 /* Acquires the lock while there is no executor. Waits for one chunk at most. */
 void sv_sq_lock_idle(struct sv_qp *qp);
 /*
@@ -104,8 +104,8 @@ static inline bool rx_is_idle_locked(const struct sv_qp *qp)
  * no lock.
  */
 void sv_rx_notify(struct sv_qp *qp);
-/* Rings the doorbell of the peer's process if the peer waits for this QP. */
-void sv_qp_wake_initiator(struct sv_qp *qp);
+/* Rings the doorbell of the peer's process if the peer waits for this QP. False if it does not. */
+bool sv_qp_wake_initiator(struct sv_qp *qp);
 
 /* ---- connect and end ---- */
 

@@ -11,18 +11,20 @@
 
 #define STREAM 4u /* messages in a row that make a stream */
 
-void sv_qp_wake_initiator(struct sv_qp *qp)
+bool sv_qp_wake_initiator(struct sv_qp *qp)
 {
 	struct sv_peer *peer;
 
 	if (!atomic_load_explicit(&qp->by_peers->wait, memory_order_relaxed))
-		return;
+		return false;
 	peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 	if (!peer)
-		return; /* peer_ready rings then */
+		return false; /* peer_ready rings then */
 	/* acquire, release: the receive is posted before the flag is cleared */
-	if (atomic_exchange_explicit(&qp->by_peers->wait, 0, memory_order_acq_rel))
-		sv_peer_ring(peer);
+	if (!atomic_exchange_explicit(&qp->by_peers->wait, 0, memory_order_acq_rel))
+		return false;
+	sv_peer_ring(peer);
+	return true;
 }
 
 /* With an SRQ, the QP's own queue takes no receives. */

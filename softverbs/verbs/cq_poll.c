@@ -111,19 +111,28 @@ int sv_cq_member_poll_uncounted_locked(const struct cq_member *member, int count
 
 /* ---- poll ---- */
 
-/* Executes sends that wait, in the polling thread, before the engine does. If the poller becomes the executor
- * of a QP, returns that QP: a long copy is made without the lock of the CQ. */
+/*
+ * Executes sends that wait, in the polling thread, before the engine does. If the poller becomes the executor of a QP, returns
+ * that QP: a long copy is made without the lock of the CQ. Sends may wait for receives of the same SRQ, so the QPs
+ * take turns.
+ */
 static struct sv_qp *progress_locked(struct sv_cq *cq)
 {
+	uint32_t first = cq->waiting_turn;
 	struct sv_qp *claimed = NULL;
 
 	for (uint32_t i = 0; i < cq->count; i++) {
-		struct sv_qp *qp = cq->hot[i].qp;
+		uint32_t at = (first + i) % cq->count;
+		struct sv_qp *qp = cq->hot[at].qp;
 
-		if (!(cq->hot[i].roles & CQ_SENDS) || !lock_try(&qp->sq.lock))
+		if (!(cq->hot[at].roles & CQ_SENDS) || !lock_try(&qp->sq.lock))
 			continue;
 		if (qp->sq.waiting && !qp->sq.executing) {
+			uint32_t exec = qp->sq.exec;
+
 			sv_sq_run_locked(qp, 0);
+			if (qp->sq.exec != exec)
+				cq->waiting_turn = at + 1;
 			sv_sq_notify_locked(qp);
 			if (!claimed && sv_sq_claim_locked(qp))
 				claimed = qp;

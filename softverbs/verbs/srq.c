@@ -129,6 +129,8 @@ void sv_srq_detach(struct sv_srq *srq, struct sv_qp *qp)
 		return;
 	pthread_mutex_lock(&srq->lock);
 	TAILQ_REMOVE(&srq->qps, qp, srq_entry);
+	if (srq->woken == qp)
+		srq->woken = NULL;
 	/* a sender that is stuck in the QP may also write to a receive slot */
 	srq->lost |= qp->lost;
 	pthread_mutex_unlock(&srq->lock);
@@ -154,16 +156,34 @@ static int srq_post_one_locked(struct sv_srq *srq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
+/* The one that is woken first probably takes the receive, so the next time it is the last one. */
+static void initiators_wake_locked(struct sv_srq *srq)
+{
+	struct sv_qp *start = srq->woken ? TAILQ_NEXT(srq->woken, srq_entry) : NULL, *qp;
+	bool found = false;
+
+	if (!start)
+		start = TAILQ_FIRST(&srq->qps);
+	qp = start;
+	do {
+		if (sv_qp_wake_initiator(qp) && !found) {
+			srq->woken = qp;
+			found = true;
+		}
+		qp = TAILQ_NEXT(qp, srq_entry);
+		if (!qp)
+			qp = TAILQ_FIRST(&srq->qps);
+	} while (qp != start);
+}
+
 static void srq_wake_initiators(struct sv_srq *srq)
 {
-	struct sv_qp *qp;
-
 	/* acquire: pairs with sv_remote_rq_ask; each waiter sets its own flag before */
 	if (!atomic_exchange_explicit(&srq->by_peers->wait, 0, memory_order_acquire))
 		return;
 	pthread_mutex_lock(&srq->lock);
-	TAILQ_FOREACH(qp, &srq->qps, srq_entry)
-		sv_qp_wake_initiator(qp);
+	if (!TAILQ_EMPTY(&srq->qps))
+		initiators_wake_locked(srq);
 	pthread_mutex_unlock(&srq->lock);
 }
 
