@@ -173,6 +173,26 @@ static void wakes_are_fair(void)
 	crowd_close(&crowd);
 }
 
+static void a_woken_one_ends(void)
+{
+	struct crowd crowd;
+	struct ibv_wc wc;
+
+	crowd_open(&crowd, false);
+	CU_ASSERT_TRUE_FATAL(crowd_rests(&crowd));
+	CU_ASSERT_EQUAL(node_recv(&crowd.node, 0, 0, 64, 64), 0);
+	CU_ASSERT_TRUE_FATAL(node_poll(&crowd.node, &wc));
+	CU_ASSERT_PTR_EQUAL(srq_of(crowd.node.srq)->woken, qp_of(crowd.node.qp[0]));
+	CU_ASSERT_EQUAL(ibv_destroy_qp(crowd.node.qp[0]), 0);
+	crowd.node.qp[0] = NULL;
+	CU_ASSERT_PTR_NULL(srq_of(crowd.node.srq)->woken);
+	for (uint32_t n = 0; n < SENDERS; n++) {
+		CU_ASSERT_EQUAL(node_recv(&crowd.node, 0, n, 64, 64), 0);
+		CU_ASSERT_TRUE_FATAL(node_poll(&crowd.node, &wc));
+	}
+	crowd_close(&crowd);
+}
+
 static void *srq_grows(void *arg)
 {
 	struct crowd *crowd = arg;
@@ -206,6 +226,7 @@ static const struct unit_test tests[] = {
 	{ "the engine sends for each in turn", the_engine_is_fair },
 	{ "polls send for each in turn", polls_are_fair },
 	{ "a post wakes each first in turn", wakes_are_fair },
+	{ "the QP whose sender was woken first is destroyed", a_woken_one_ends },
 	{ "the queue grows beside posts that wake senders", a_resize_beside_wakes },
 };
 
