@@ -110,6 +110,7 @@ static void arrived(struct cm_channel *channel, struct cm_source *source, uint32
 	struct ucm *ucm = channel->ucm;
 	struct ibv_wc wc[POLL_MOST];
 	struct ibv_cq *cq;
+	unsigned handled;
 	void *context;
 	int i, n;
 
@@ -119,9 +120,14 @@ static void arrived(struct cm_channel *channel, struct cm_source *source, uint32
 		ibv_ack_cq_events(cq, 1);
 	if (ibv_req_notify_cq(ucm->recv_cq, 0))
 		log_at(LOG_WARN, "UD CM: ibv_req_notify_cq fails");
-	while ((n = ibv_poll_cq(ucm->recv_cq, POLL_MOST, wc)) > 0)
+	/* Of a flood no more than the CQ can have held when it was armed: a later completion raises an event again. */
+	for (handled = 0; handled < ucm->depth; handled += (unsigned)n) {
+		n = ibv_poll_cq(ucm->recv_cq, POLL_MOST, wc);
+		if (n <= 0)
+			return;
 		for (i = 0; i < n; i++)
 			arrival(channel, &wc[i]);
+	}
 }
 
 /* ---- open ---- */

@@ -498,6 +498,45 @@ static void test_partition(void)
 	close_both();
 }
 
+/* ---- a flood ---- */
+
+#define FLOOD (1u << 20)
+
+static int (*poll_cq)(struct ibv_cq *cq, int count, struct ibv_wc *wc);
+static unsigned polled; /* completions of the flood */
+
+/* The CQ has more completions whenever it is polled. */
+static int poll_flooded(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	int i;
+
+	if (polled >= FLOOD)
+		return poll_cq(cq, count, wc);
+	for (i = 0; i < count; i++)
+		wc[i] = (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR };
+	polled += (unsigned)count;
+	return count;
+}
+
+/* One call handles as many datagrams as the CQ has entries at most: timers and other calls have their turn. */
+static void test_flood(void)
+{
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct seen seen;
+
+	open_both();
+	script_send(own.qpn, "", 1);
+	poll_fd.fd = rig.channel->fd;
+	CU_ASSERT_EQUAL(poll(&poll_fd, 1, UNIT_PATIENCE), 1);
+	poll_cq = bound->verbs->ops.poll_cq;
+	bound->verbs->ops.poll_cq = poll_flooded;
+	CU_ASSERT_FALSE(rig_poll(&rig, &seen));
+	bound->verbs->ops.poll_cq = poll_cq;
+	CU_ASSERT_TRUE(polled > 0);
+	CU_ASSERT_TRUE(polled < FLOOD);
+	close_both();
+}
+
 static const struct unit_test tests[] = {
 	{ "UD CM: request, accept, disconnect, and their repetitions", test_passive },
 	{ "UD CM: a lost RTU", test_lost_rtu },
@@ -508,6 +547,7 @@ static const struct unit_test tests[] = {
 	{ "UD CM: the peer's rejections are reported", test_refused_there },
 	{ "UD CM: a process that was delayed waits for an answer", test_delayed },
 	{ "UD CM: messages of no connection are dropped", test_nonsense },
+	{ "UD CM: a flood of messages holds a call for a bounded number of them", test_flood },
 	{ "UD CM: a port has one listener; a port without a LID is refused", test_ports },
 	{ "UD CM: the partition key that is set is found in the port's table", test_partition },
 };
