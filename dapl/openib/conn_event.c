@@ -43,6 +43,7 @@ static void address_resolved(struct ib_conn *conn)
 	conn_end(conn, IB_CONN_UNREACHABLE, NULL);
 }
 
+/* An iWARP device may connect over TCP in this call, which a host without the listener refuses. */
 static void route_resolved(struct ib_conn *conn)
 {
 	int error;
@@ -51,6 +52,10 @@ static void route_resolved(struct ib_conn *conn)
 	if (!rdma_connect(conn->id, &conn->param))
 		return;
 	error = errno;
+	if (error == ECONNREFUSED) {
+		conn_end(conn, IB_CONN_REJECTED, NULL);
+		return;
+	}
 	ib_error(error, "rdma_connect", "connection");
 	conn_end(conn, error_is_shortage(error) ? IB_CONN_ERROR : IB_CONN_UNREACHABLE, NULL);
 }
@@ -75,6 +80,16 @@ static void conn_event_lower(uint8_t *depth, uint8_t answered)
 		*depth = answered;
 }
 
+/* The peer has accepted, and the QP of this, the active side is up. */
+static void conn_event_accepted(struct ib_conn *conn, const struct cm_event *event)
+{
+	conn_event_lower(&conn->param.responder_resources, event->param.responder_resources);
+	conn_event_lower(&conn->param.initiator_depth, event->param.initiator_depth);
+	conn->step = CONN_ESTABLISHED;
+	conn->device->upcalls.conn(conn->owner, conn, IB_CONN_ESTABLISHED, event->data,
+				   event->param.private_data_len);
+}
+
 static void responded(struct ib_conn *conn, const struct cm_event *event)
 {
 	bool up = !conn_bring_up(conn, false);
@@ -89,19 +104,20 @@ static void responded(struct ib_conn *conn, const struct cm_event *event)
 		conn_end(conn, IB_CONN_ERROR, NULL);
 		return;
 	}
-	conn_event_lower(&conn->param.responder_resources, event->param.responder_resources);
-	conn_event_lower(&conn->param.initiator_depth, event->param.initiator_depth);
-	conn->step = CONN_ESTABLISHED;
-	conn->device->upcalls.conn(conn->owner, conn, IB_CONN_ESTABLISHED, event->data,
-				   event->param.private_data_len);
+	conn_event_accepted(conn, event);
 }
 
+/* iWARP: the kernel brings the QP of the active side up, so that this is its first event of the connection. */
 static void established(struct ib_conn *conn, const struct cm_event *event)
 {
 	if (conn->datagrams) {
 		if (conn->step == CONN_CONNECTING)
 			ud_peer_read(conn, &event->ud);
 		conn_end(conn, IB_CONN_ESTABLISHED, event);
+		return;
+	}
+	if (conn->step == CONN_CONNECTING) {
+		conn_event_accepted(conn, event);
 		return;
 	}
 	if (conn->step != CONN_ACCEPTED)
