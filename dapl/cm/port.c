@@ -29,6 +29,17 @@ static int open_named(const char *name, struct ibv_context **verbs)
 	return error;
 }
 
+/* iWARP: the kernel connects the QP, which has no attributes that peers could exchange. */
+static int transport_check(struct ibv_device *device)
+{
+	if (device->transport_type != IBV_TRANSPORT_IWARP)
+		return 0;
+	log_at(LOG_ERROR,
+	       "%s: this CM cannot connect the QPs of an iWARP device; libdaplofa.so.2 can",
+	       ibv_get_device_name(device));
+	return ENXIO;
+}
+
 static uint8_t mtu_offered(const struct cm_channel *channel, enum ibv_mtu active)
 {
 	long most = cm_setting(channel, SET_IB_MTU);
@@ -93,6 +104,8 @@ int cm_attach(struct rdma_event_channel *given, const char *device, unsigned por
 	if (address)
 		memcpy(&channel->address, address, cm_transport.address_size);
 	error = open_named(device, &channel->port.verbs);
+	if (!error)
+		error = transport_check(channel->port.verbs->device);
 	if (!error)
 		error = device_read(&channel->port, device, port);
 	if (!error)

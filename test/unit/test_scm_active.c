@@ -404,6 +404,19 @@ static void test_given_up(void)
 	}
 }
 
+static void test_iwarp(void)
+{
+	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	list[0]->transport_type = IBV_TRANSPORT_IWARP;
+	CU_ASSERT_EQUAL(cm_attach(channel, "soft0", 1, (struct sockaddr *)&own), ENXIO);
+	list[0]->transport_type = IBV_TRANSPORT_IB;
+	rdma_destroy_event_channel(channel);
+	ibv_free_device_list(list);
+}
+
 static const struct unit_test tests[] = {
 	{ "active: a connection to servers of each version, with private data of each size",
 	  test_versions },
@@ -417,6 +430,7 @@ static const struct unit_test tests[] = {
 	{ "active: a peer that dies between its reply and the RTU is reported",
 	  test_dies_answered },
 	{ "active: an attempt that is destroyed closes its socket", test_given_up },
+	{ "a device of iWARP is refused", test_iwarp },
 };
 
 int main(int argc, char **argv)
