@@ -173,6 +173,12 @@ DAT_RETURN ib_conn_resolve(struct ib_device *device, struct ib_qp *qp,
 	return conn_begin(new, RDMA_PS_UDP, conn);
 }
 
+/* The requester has gone: the CM knows (EINVAL), or an iWARP device finds its TCP connection closed. */
+static bool is_given_up(int error)
+{
+	return error == EINVAL || error == ECONNRESET;
+}
+
 DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct ib_conn_param *param,
 			  void *owner)
 {
@@ -200,8 +206,7 @@ DAT_RETURN ib_conn_accept(struct ib_conn *conn, struct ib_qp *qp, const struct i
 	if (!error)
 		error = errno;
 	conn->step = CONN_ENDED;
-	/* EINVAL: the requester has given up, and the request can no longer be answered. */
-	if (rdma_reject(conn->id, NULL, 0) && errno == EINVAL) {
+	if (rdma_reject(conn->id, NULL, 0) && is_given_up(errno)) {
 		log_at(LOG_NOTE, "connection request: the peer gave up before it was accepted");
 		return DAT_ERROR(DAT_INVALID_STATE, 0);
 	}
@@ -215,8 +220,7 @@ DAT_RETURN ib_conn_reject(struct ib_conn *conn, const void *data, uint32_t size)
 	conn->step = CONN_ENDED;
 	if (!rdma_reject(conn->id, data, (uint8_t)size))
 		return DAT_SUCCESS;
-	/* EINVAL: the requester has given up, and there is nothing left to reject. */
-	if (errno != EINVAL)
+	if (!is_given_up(errno))
 		return ib_error(errno, "rdma_reject", "connection request");
 	log_at(LOG_NOTE, "connection request: the peer gave up before it was rejected");
 	return DAT_SUCCESS;
@@ -244,7 +248,7 @@ void ib_conn_destroy(struct ib_conn *conn)
 	if (!conn)
 		return;
 	upcall_forbid(conn->device, conn, &conn->dead);
-	if (conn->step == CONN_REQUESTED && rdma_reject(conn->id, NULL, 0) && errno != EINVAL)
+	if (conn->step == CONN_REQUESTED && rdma_reject(conn->id, NULL, 0) && !is_given_up(errno))
 		ib_error(errno, "rdma_reject", "connection request");
 	if (!conn_drain_begin(conn))
 		conn_free(conn);

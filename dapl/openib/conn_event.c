@@ -52,7 +52,7 @@ static void route_resolved(struct ib_conn *conn)
 	if (!rdma_connect(conn->id, &conn->param))
 		return;
 	error = errno;
-	if (error == ECONNREFUSED) {
+	if (error == ECONNREFUSED || error == ECONNRESET) {
 		conn_end(conn, IB_CONN_REJECTED, NULL);
 		return;
 	}

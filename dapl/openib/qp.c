@@ -41,12 +41,12 @@ DAT_RETURN qp_create(struct ib_pd *pd, enum ibv_qp_type type, struct ib_cq *send
 		.recv_cq = recv_cq->cq,
 		.srq = srq ? srq->srq : NULL,
 		.qp_type = type,
-		/* Some devices refuse a send queue of 0 entries; the caller never uses the extra entry. */
+		/* Some devices refuse a queue of 0 entries; the caller never uses the extra entry. */
 		.cap = { .max_send_wr = caps->send_wr ? caps->send_wr : 1,
 			 .max_send_sge = caps->send_sge ? caps->send_sge : 1,
 			 .max_inline_data = caps->inline_data,
-			 .max_recv_wr = srq ? 0 : caps->recv_wr,
-			 .max_recv_sge = srq || !caps->recv_wr ? 0 : caps->recv_sge },
+			 .max_recv_wr = !srq && !caps->recv_wr ? 1 : caps->recv_wr,
+			 .max_recv_sge = !srq && !caps->recv_sge ? 1 : caps->recv_sge },
 	};
 	int error;
 

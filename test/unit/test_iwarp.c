@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
  * Connections on an iWARP device: its kernel driver brings the QP of the active side up, and the first event that the
- * side gets is ESTABLISHED. The test does the driver's part on the software device.
+ * side gets is ESTABLISHED. The test does the driver's part on the software device. Errors are those of siw.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,6 +13,7 @@ static struct ibv_qp *qps[8];
 static unsigned qp_count;
 static struct rdma_cm_event *response, established; /* the CM's event, and the one in its place */
 static int refusal;				    /* errno of rdma_connect; 0: it connects */
+static bool gone;				    /* the sender of the request */
 
 struct ibv_context *__real_ibv_open_device(struct ibv_device *device);
 struct ibv_context *__wrap_ibv_open_device(struct ibv_device *device);
@@ -20,6 +21,10 @@ struct ibv_qp *__real_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 struct ibv_qp *__wrap_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init);
 int __real_rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
 int __wrap_rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
+int __real_rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param);
+int __wrap_rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param);
+int __real_rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t size);
+int __wrap_rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t size);
 int __real_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
 int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
 int __real_rdma_ack_cm_event(struct rdma_cm_event *event);
@@ -31,10 +36,16 @@ struct ibv_context *__wrap_ibv_open_device(struct ibv_device *device)
 	return __real_ibv_open_device(device);
 }
 
+/* Refuses a receive queue without entries. */
 struct ibv_qp *__wrap_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct ibv_qp *qp = __real_ibv_create_qp(pd, init);
+	struct ibv_qp *qp;
 
+	if (!init->srq && (!init->cap.max_recv_wr || !init->cap.max_recv_sge)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	qp = __real_ibv_create_qp(pd, init);
 	CU_ASSERT_FATAL(qp_count < COUNT(qps));
 	qps[qp_count++] = qp;
 	return qp;
@@ -44,14 +55,28 @@ struct ibv_qp *__wrap_ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 
 static uint32_t active_qpn;
 
+static int refuse_with(int error)
+{
+	errno = error;
+	return -1;
+}
+
 int __wrap_rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	if (refusal) {
-		errno = refusal;
-		return -1;
-	}
+	if (refusal)
+		return refuse_with(refusal);
 	active_qpn = param->qp_num;
 	return __real_rdma_connect(id, param);
+}
+
+int __wrap_rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	return gone ? refuse_with(ECONNRESET) : __real_rdma_accept(id, param);
+}
+
+int __wrap_rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t size)
+{
+	return gone ? refuse_with(ECONNRESET) : __real_rdma_reject(id, data, size);
 }
 
 static struct ibv_qp *active_qp(void)
@@ -181,9 +206,50 @@ static void test_no_listener(void)
 	ends_with(ECONNREFUSED, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
+static void test_reset(void)
+{
+	ends_with(ECONNRESET, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
 static void test_no_route(void)
 {
 	ends_with(EHOSTUNREACH, DAT_CONNECTION_EVENT_UNREACHABLE);
+}
+
+/* The IA's CM has not heard of the requester's end; the device has. */
+static void test_requester_gone(void)
+{
+	DAT_CR_HANDLE cr;
+
+	begin();
+	ask();
+	cr = request_next(&env);
+	gone = true;
+	OK(dat_cr_reject(cr, 0, NULL));
+	OK(dat_ep_disconnect(a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect(a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, a.ep);
+	gone = false;
+	OK(dat_ep_reset(a.ep));
+	ask();
+	cr = request_next(&env);
+	gone = true;
+	OK(dat_cr_accept(cr, b.ep, 0, NULL));
+	expect(b.conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, b.ep);
+	gone = false;
+	teardown();
+}
+
+static void test_no_evds(void)
+{
+	DAT_EP_HANDLE ep;
+
+	begin();
+	MUST(dat_ep_create(env.ia, env.pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL, NULL,
+			   &ep));
+	IS(dat_ep_post_recv(ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 0 }, 0),
+	   E(INSUFFICIENT_RESOURCES, RESOURCE_MEMORY));
+	OK(dat_ep_free(ep));
+	teardown();
 }
 
 static const struct unit_test tests[] = {
@@ -191,7 +257,10 @@ static const struct unit_test tests[] = {
 	{ "the passive side disconnects", test_peer_disconnects },
 	{ "the answer brings its private data and its read depths", test_answer },
 	{ "a host without the listener refuses in the call", test_no_listener },
+	{ "a listener that closes resets in the call", test_reset },
 	{ "a host out of reach fails in the call", test_no_route },
+	{ "a request whose sender has gone cannot be answered", test_requester_gone },
+	{ "an EP without a receive EVD has a queue of one entry", test_no_evds },
 };
 
 UNIT_MAIN("iwarp", tests)
