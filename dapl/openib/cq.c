@@ -134,6 +134,17 @@ void ib_completion_translate(struct ib_completion *completion, bool read)
 	completion->byte_len = completion->immediate = completion->flags = 0;
 }
 
+void ib_cq_put_flushed(struct ib_cq *cq, uint64_t wr_id, uint32_t qp_num)
+{
+	struct ib_cq_store *store = ib_cq_store(cq);
+
+	store->completions[0] = (struct ib_completion){ .wr_id = wr_id,
+							.status = IBV_WC_WR_FLUSH_ERR,
+							.qp_num = qp_num };
+	store->next = store->completions;
+	store->left = 1;
+}
+
 DAT_RETURN ib_cq_arm(struct ib_cq *cq, bool solicited_only)
 {
 	int error = cq->store.notify(cq->cq, solicited_only);

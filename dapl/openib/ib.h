@@ -373,6 +373,9 @@ static inline const struct ib_completion *ib_cq_take(struct ib_cq *cq)
 	return ib_cq_store(cq)->next++;
 }
 
+/* Puts into the store, which must be empty, the completion of a work request that its QP did not return. */
+void ib_cq_put_flushed(struct ib_cq *cq, uint64_t wr_id, uint32_t qp_num);
+
 /* The completion taken last. */
 static inline const struct ib_completion *ib_cq_last(struct ib_cq *cq)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Work requests: those of ib.h are those of verbs, so that neither they nor segment lists are copied. */
 #include <errno.h>
+#include <stdlib.h>
 #include "dapl/openib/openib.h"
 
 /* DAT_LMR_TRIPLET has the layout of struct ibv_sge, so that a list needs no copy. */
@@ -54,6 +55,7 @@ _Static_assert(sizeof(struct ib_recv_work) == sizeof(struct ibv_recv_wr), "recei
 
 __attribute__((cold)) DAT_RETURN ib_post_refused(int error)
 {
+	error = abs(error); /* some drivers return it negative */
 	if (error == ENOMEM)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	return ib_error(error, "post", "QP") == DAT_ERROR(DAT_INVALID_PARAMETER, 0)

@@ -108,6 +108,7 @@ struct ib_conn *ep_end_locked(struct dapl_ep *ep, DAT_EVENT_NUMBER event, const 
 	ep->terminal = event;
 	log_at(LOG_TRACE, "ep %p: ends with %s", (void *)ep, connection_event_name(event));
 	ep_post_terminal_locked(ep);
+	ep_flush_begin_locked(ep);
 	if (is_attempt(was)) {
 		conn = ep->conn;
 		ep->conn = NULL;

@@ -64,6 +64,7 @@ struct dapl_ep {
 	struct task
 		task; /* EP_DUE_*, EP_FACT_*; its deadline is that of the next step of the present state */
 	uint32_t retired_seen; /* in CONNECTED: completions at the last poll (ep/task.c) */
+	uint32_t posted_seen;  /* in DISCONNECTED: posts when the flush was put off (ep/flush.c) */
 	/* In DISCONNECT_PENDING, or if peer_disconnected: outstanding requests are awaited until then. */
 	uint64_t give_up;
 	bool peer_disconnected; /* the peer has disconnected, and requests are outstanding */
@@ -258,10 +259,11 @@ bool ep_drain(struct dapl_ep *ep);
  * Bits that other threads set in the EP's task, possibly with locks held. The event thread acts on them (ep/task.c).
  * Facts stay set until the QP is replaced.
  */
-#define EP_DUE_FACTS	   0x1u /* EP_FACT_DTO_FAILED, QP_FAILED or LAST_WQE is new */
-#define EP_DUE_ROOM	   0x2u /* the connect EVD, which was full, has room */
-#define EP_DUE_DEVICE	   0x4u /* EP_FACT_DEVICE is new */
-#define EP_DUE_FLIGHTS	   0x8u /* a bind's slot has retired */
+#define EP_DUE_FACTS	   0x1u	 /* EP_FACT_DTO_FAILED, QP_FAILED or LAST_WQE is new */
+#define EP_DUE_ROOM	   0x2u	 /* the connect EVD, which was full, has room */
+#define EP_DUE_DEVICE	   0x4u	 /* EP_FACT_DEVICE is new */
+#define EP_DUE_FLIGHTS	   0x8u	 /* a bind's slot has retired */
+#define EP_DUE_FLUSH	   0x10u /* a work request was posted that the device may not return */
 #define EP_FACT_DTO_FAILED (TASK_FACT << 0)
 #define EP_FACT_QP_FAILED  (TASK_FACT << 1)
 #define EP_FACT_DEVICE	   (TASK_FACT << 2) /* the device reported an error of the QP */
@@ -281,6 +283,17 @@ void ep_silence(struct dapl_ep *ep);
 void ep_deadline_set_locked(struct dapl_ep *ep, uint64_t deadline);
 /* Starts the timer that polls for failed completions while the consumer takes none. */
 void ep_poll_begin_locked(struct dapl_ep *ep);
+
+/* Work requests that the device does not return after the end of a connection (ep/flush.c). */
+#define EP_FLUSH_WAIT (1 * NSEC_PER_SEC) /* in which a QP in error returns what it holds */
+/* True if it may keep, or refuse, what is posted in the present state. */
+bool ep_may_lose(struct dapl_ep *ep);
+/* After a post, which the device may have refused. The caller may hold short locks. */
+void ep_flush_due(struct dapl_ep *ep);
+/* Flushes what is outstanding, now. false: an EVD has no room for all of it. */
+bool ep_flush(struct dapl_ep *ep, uint32_t qp_num);
+/* ep/task.c, at the end of the connection: flushes it when the device has had its time. */
+void ep_flush_begin_locked(struct dapl_ep *ep);
 
 /* A reset, change or free waits until no other one is in progress, and marks the EP busy (ep/ep.c). */
 void ep_busy_begin_locked(struct dapl_ep *ep);

@@ -9,8 +9,6 @@
 #include "util/log.h"
 #include "util/settings.h"
 
-#define FLUSH_WAIT (1 * NSEC_PER_SEC)
-
 static uint32_t greatest(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
@@ -331,7 +329,7 @@ static bool flushed(struct dapl_ep *ep)
  */
 static void qp_flush(struct dapl_ep *ep, struct ib_qp *qp, bool (*done)(struct dapl_ep *ep))
 {
-	uint64_t deadline = clock_now() + FLUSH_WAIT;
+	uint64_t deadline = clock_now() + EP_FLUSH_WAIT;
 	struct timespec pause = { .tv_nsec = 20 * NSEC_PER_USEC };
 	bool over;
 
@@ -341,6 +339,10 @@ static void qp_flush(struct dapl_ep *ep, struct ib_qp *qp, bool (*done)(struct d
 		ep_drain(ep);
 		if (over || done(ep))
 			break;
+		if (clock_now() >= deadline && ep_may_lose(ep)) {
+			ep_flush(ep, ib_qp_num(qp));
+			break;
+		}
 		if (clock_now() >= deadline) {
 			log_at(LOG_WARN,
 			       "ep %p: qp 0x%x holds %u requests and %u receives after a second",

@@ -20,7 +20,7 @@ static void credits_update_locked(struct dto_ring *ring, bool postable)
 
 void ep_send_credits_update_locked(struct dapl_ep *ep)
 {
-	credits_update_locked(&ep->end.request, is_postable(ep));
+	credits_update_locked(&ep->end.request, is_postable(ep) && !ep_may_lose(ep));
 }
 
 /* Receives may be posted in any state. With an SRQ the ring has depth 0. Datagrams take the slow path. */
@@ -36,9 +36,14 @@ void ep_recv_credits_update_locked(struct dapl_ep *ep)
 
 /* ---- a post that the device refused ---- */
 
+/* After the end of a connection it stays posted, and is flushed by the EP's task. */
 DAT_RETURN ep_request_undo_locked(struct dapl_ep *ep, int error)
 {
-	uint32_t posted = slot_withdraw(&ep->end.request);
+	uint32_t posted;
+
+	if (ep_may_lose(ep))
+		return DAT_SUCCESS;
+	posted = slot_withdraw(&ep->end.request);
 
 	ep->end.request.signalled =
 		posted - ep->end.request.depth; /* the next request is signalled */
@@ -50,6 +55,8 @@ DAT_RETURN ep_request_undo_locked(struct dapl_ep *ep, int error)
 DAT_RETURN ep_recv_undo_locked(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segments, int count,
 			       int error)
 {
+	if (ep_may_lose(ep))
+		return DAT_SUCCESS;
 	slot_withdraw(&ep->end.recv);
 	recv_count_locked(ep, 0 - (uint64_t)1, dto_list_length(segments, (unsigned)count));
 	return ib_post_refused(error);
@@ -99,7 +106,9 @@ DAT_RETURN ep_request_post_locked(struct dapl_ep *ep, struct ep_request *request
 
 	if (status == DAT_SUCCESS)
 		status = request_post_locked(ep, posted, request->slot, &request->work, bind);
-	if (status == DAT_SUCCESS)
+	if (status == DAT_SUCCESS) {
 		ep_send_credits_update_locked(ep);
+		ep_flush_due(ep);
+	}
 	return status;
 }

@@ -102,6 +102,44 @@ static void ep_poll_step_locked(struct dapl_ep *ep)
 	ep_poll_begin_locked(ep);
 }
 
+/* ---- work requests that the device does not return (ep/flush.c) ---- */
+
+#define QUIET (100 * NSEC_PER_MSEC) /* after the last post, in which the device may return it */
+
+static uint32_t posted(struct dapl_ep *ep)
+{
+	return atomic_load_explicit(&ep->end.request.posted, memory_order_relaxed) +
+	       atomic_load_explicit(&ep->end.recv.posted, memory_order_relaxed);
+}
+
+void ep_flush_begin_locked(struct dapl_ep *ep)
+{
+	uint64_t device = ep->error_since + EP_FLUSH_WAIT, quiet = clock_now() + QUIET;
+
+	if (!ep_may_lose(ep))
+		return;
+	ep->posted_seen = posted(ep);
+	ep_deadline_set_locked(ep, device > quiet ? device : quiet);
+}
+
+static void flush_again_locked(struct dapl_ep *ep)
+{
+	if (ep->task.deadline == CLOCK_NEVER)
+		ep_flush_begin_locked(ep);
+}
+
+/* Another post came, or an EVD has no room: once more. The deadline may be that of an earlier state. */
+static void flush_step_locked(struct dapl_ep *ep)
+{
+	bool is_quiet =
+		posted(ep) == ep->posted_seen && clock_now() >= ep->error_since + EP_FLUSH_WAIT;
+
+	if (!ep->qp || !ep_may_lose(ep))
+		return;
+	if (!is_quiet || !ep_flush(ep, ib_qp_num(ep->qp)))
+		ep_flush_begin_locked(ep);
+}
+
 /* ---- deadlines: each state has at most one ---- */
 
 void ep_deadline_set_locked(struct dapl_ep *ep, uint64_t deadline)
@@ -125,6 +163,7 @@ static struct ib_conn *step_locked(struct dapl_ep *ep)
 		ep_poll_step_locked(ep);
 		return NULL;
 	case DAT_EP_STATE_DISCONNECT_PENDING: return ep_disconnect_step_locked(ep);
+	case DAT_EP_STATE_DISCONNECTED: flush_step_locked(ep); return NULL;
 	default: return NULL;
 	}
 }
@@ -140,6 +179,8 @@ static struct ib_conn *ep_task_run_locked(struct dapl_ep *ep, unsigned mask)
 		device_error_post(ep);
 	if (mask & FAILURES)
 		conn = break_locked(ep);
+	if (mask & EP_DUE_FLUSH)
+		flush_again_locked(ep);
 	if (ep->busy)
 		return conn;
 	if (mask & EP_DUE_ROOM && ep->pending_terminal)

@@ -182,6 +182,11 @@ void evd_ending_cancel(struct dapl_evd *evd, struct evd_room_waiter *waiter);
  * or may be completions left.
  */
 bool evd_drain(struct dapl_evd *evd);
+/*
+ * Makes FLUSHED events of what is outstanding in a ring of the QP `qp_num`, which is in error and returns no more, as far
+ * as there is room; the caller holds no EVD lock. Does nothing for NULL.
+ */
+void evd_flush(struct dapl_evd *evd, struct dto_ring *ring, uint32_t qp_num);
 void evd_drain_locked(struct dapl_evd *evd);
 DAT_COUNT evd_count_locked(const struct dapl_evd *evd); /* after a drain: the pending count */
 /*

@@ -102,6 +102,34 @@ bool evd_drain(struct dapl_evd *evd)
 	return empty;
 }
 
+/* Puts the oldest outstanding slot of the ring into the drained CQ, if the queue takes its event. */
+static bool flush_oldest_locked(struct dapl_evd *evd, struct dto_ring *ring, uint32_t qp_num)
+{
+	uint32_t oldest = atomic_load_explicit(&ring->retired, memory_order_relaxed);
+
+	if (!dto_ring_outstanding(ring) || !has_room_locked(evd) ||
+	    evd->state & (EVD_HOLDING | EVD_BROKEN))
+		return false;
+	ib_cq_put_flushed(evd->cq, ring->base | (oldest & ring->mask), qp_num);
+	return true;
+}
+
+void evd_flush(struct dapl_evd *evd, struct dto_ring *ring, uint32_t qp_num)
+{
+	bool wake;
+
+	if (!evd)
+		return;
+	lock_acquire(&evd->lock);
+	do
+		drain_locked(evd);
+	while (flush_oldest_locked(evd, ring, qp_num));
+	wake = evd_wakes_locked(evd);
+	evd_unlock(evd);
+	if (wake)
+		wakefd_raise(&evd->wake);
+}
+
 /* ---- software-side events ---- */
 
 /* After ESTABLISHED or a terminal event, completions of the EP may enter the queue. */

@@ -196,6 +196,7 @@ static DAT_RETURN recv_slow_locked(struct dapl_ep *ep, struct dto_slot slot,
 	/* A device that reads posted receives from memory (rdma_rxe) reads them again on this transition. */
 	if (atomic_load_explicit(&ep->state, memory_order_relaxed) == DAT_EP_STATE_DISCONNECTED)
 		ib_qp_error(ep->qp);
+	ep_flush_due(ep);
 	return DAT_SUCCESS;
 }
 
