@@ -377,6 +377,8 @@ void ep_qp_destroy(struct dapl_ep *ep)
 			evd_drain(ep->recv_evd);
 		qp_hide(ep, qp);
 		ib_qp_destroy(qp);
+		/* A device (siw) may have flushed it into the CQ, which a row of such EPs would fill. */
+		ep_drain(ep);
 	}
 	rings_free(ep);
 }
