@@ -68,7 +68,8 @@ static bool perf_prepare(struct perf_test *pt)
 	attr.max_request_dtos = (DAT_COUNT)pt->pipeline;
 	if (attr.max_request_iov < (DAT_COUNT)op->segments)
 		attr.max_request_iov = (DAT_COUNT)op->segments;
-	if (attr.max_rdma_read_iov < (DAT_COUNT)op->segments)
+	/* an iWARP device reads into one segment only */
+	if (op->transfer == TRANSFER_READ && attr.max_rdma_read_iov < (DAT_COUNT)op->segments)
 		attr.max_rdma_read_iov = (DAT_COUNT)op->segments;
 	if (attr.max_rdma_write_iov < (DAT_COUNT)op->segments)
 		attr.max_rdma_write_iov = (DAT_COUNT)op->segments;

@@ -31,7 +31,10 @@ static bool ep_create(struct trans_thread *th, struct trans_ep *ep)
 	for (uint32_t i = 0; i < t->op_count; i++) {
 		attr.max_recv_iov = at_least(attr.max_recv_iov, t->ops[i].segments);
 		attr.max_request_iov = at_least(attr.max_request_iov, t->ops[i].segments);
-		attr.max_rdma_read_iov = at_least(attr.max_rdma_read_iov, t->ops[i].segments);
+		/* an iWARP device reads into one segment only */
+		if (t->ops[i].transfer == TRANSFER_READ)
+			attr.max_rdma_read_iov =
+				at_least(attr.max_rdma_read_iov, t->ops[i].segments);
 		attr.max_rdma_write_iov = at_least(attr.max_rdma_write_iov, t->ops[i].segments);
 	}
 	return link_create(&ep->link, place->ia, th->pz, &shape);
