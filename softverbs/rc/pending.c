@@ -163,6 +163,8 @@ int sv_sq_wait_locked(struct sv_qp *qp, enum sq_wait why)
 			return wait_failure(why);
 		sq->deadline += sq->period;
 	}
+	/* Before it asks: the engine executes what waits as soon as the doorbell comes. */
+	sv_sq_set_waiting(qp, true);
 	if ((why != SQ_REMOTE || sq->engines) && !qp->path && sv_remote_rq_ask(qp, why))
 		return 0;
 	wait_arm_timer(qp, why, now);

@@ -200,7 +200,8 @@ bool sv_remote_rq_ask(struct sv_qp *qp, enum sq_wait why)
 	if (!peer ||
 	    (atomic_load_explicit(&peer->by_peers->qp[index].wait, memory_order_relaxed) & flag))
 		return false;
-	atomic_fetch_or_explicit(&peer->by_peers->qp[index].wait, flag, memory_order_relaxed);
+	/* release: this process's engine finds the QP among those that wait */
+	atomic_fetch_or_explicit(&peer->by_peers->qp[index].wait, flag, memory_order_release);
 	/* release: the owner clears this flag before the QPs' `wait` */
 	if (why == SQ_RNR && qp->remote_rq.arrival)
 		atomic_store_explicit(&qp->remote_rq.srq->wait, 1, memory_order_release);
