@@ -8,11 +8,22 @@
 #include "test/unit/announce.h"
 #include "test/unit/two_ends.h"
 
-static enum { RETURNS, LOSES, REFUSES } way; /* of posts */
+/* What the device does with posts. LEAVES: it keeps receives, and flushes them when their QP is destroyed. */
+static enum { RETURNS, LOSES, REFUSES, LEAVES } way;
 static struct ibv_context_ops real;
+static uint64_t left[8]; /* wr_ids */
+static int left_count, polled_count;
+static bool is_destroyed;
+static bool is_broken; /* what a query of a QP says */
 
 struct ibv_context *__real_ibv_open_device(struct ibv_device *device);
 struct ibv_context *__wrap_ibv_open_device(struct ibv_device *device);
+int __real_ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			struct ibv_qp_init_attr *init);
+int __wrap_ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			struct ibv_qp_init_attr *init);
+int __real_ibv_destroy_qp(struct ibv_qp *qp);
+int __wrap_ibv_destroy_qp(struct ibv_qp *qp);
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -26,8 +37,41 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 {
 	if (way == RETURNS)
 		return real.post_recv(qp, wr, bad);
+	if (way == LEAVES) {
+		CU_ASSERT_FATAL(left_count < (int)COUNT(left));
+		left[left_count++] = wr->wr_id;
+		return 0;
+	}
 	*bad = wr;
 	return way == LOSES ? 0 : -EINVAL;
+}
+
+static int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	int i;
+
+	if (!is_destroyed || polled_count == left_count)
+		return real.poll_cq(cq, count, wc);
+	for (i = 0; i < count && polled_count < left_count; i++)
+		wc[i] = (struct ibv_wc){ .wr_id = left[polled_count++],
+					 .status = IBV_WC_WR_FLUSH_ERR };
+	return i;
+}
+
+int __wrap_ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			struct ibv_qp_init_attr *init)
+{
+	int error = __real_ibv_query_qp(qp, attr, mask, init);
+
+	if (is_broken)
+		attr->qp_state = IBV_QPS_ERR;
+	return error;
+}
+
+int __wrap_ibv_destroy_qp(struct ibv_qp *qp)
+{
+	is_destroyed = true;
+	return __real_ibv_destroy_qp(qp);
 }
 
 struct ibv_context *__wrap_ibv_open_device(struct ibv_device *device)
@@ -39,6 +83,7 @@ struct ibv_context *__wrap_ibv_open_device(struct ibv_device *device)
 	real = verbs->ops;
 	verbs->ops.post_send = post_send;
 	verbs->ops.post_recv = post_recv;
+	verbs->ops.poll_cq = poll_cq;
 	return verbs;
 }
 
@@ -115,13 +160,30 @@ static void test_lost_before(void)
 	end();
 }
 
-/* A connection whose posts are refused is not ended yet: they fail. */
+/* The same with a device that refuses what is posted after the error. */
+static void test_refused_broken(void)
+{
+	begin();
+	way = REFUSES;
+	is_broken = true;
+	OK(try_send(&a, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(try_recv(&a, 2));
+	is_broken = false;
+	OK(dat_ep_disconnect(b.ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect(a.conn, DAT_CONNECTION_EVENT_DISCONNECTED, a.ep);
+	expect(b.conn, DAT_CONNECTION_EVENT_DISCONNECTED, b.ep);
+	expect_dto(a.request, a.ep, 1, DAT_DTO_ERR_FLUSHED);
+	expect_dto(a.recv, a.ep, 2, DAT_DTO_ERR_FLUSHED);
+	end();
+}
+
+/* The QP is in order: the device refuses the post itself. */
 static void test_refused_before(void)
 {
 	begin();
 	way = REFUSES;
-	CU_ASSERT_NOT_EQUAL(try_send(&a, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
-	CU_ASSERT_NOT_EQUAL(try_recv(&a, 2), DAT_SUCCESS);
+	IS(try_send(&a, 1, DAT_COMPLETION_DEFAULT_FLAG), E0(INVALID_PARAMETER));
+	IS(try_recv(&a, 2), E0(INVALID_PARAMETER));
 	way = RETURNS;
 	message_passes(&a, &b);
 	disconnect_pair(&a, &b);
@@ -145,13 +207,39 @@ static void test_reset(void)
 	end();
 }
 
+/* EPs that share an EVD come and go: what the device left in the CQ is not there when the next one posts. */
+static void test_left(void)
+{
+	struct end c = { .env = &env };
+
+	begin();
+	c.recv = b.recv;
+	c.request = b.request;
+	c.conn = b.conn;
+	MUST(dat_ep_create(env.ia, env.pz, c.recv, c.request, c.conn, NULL, &c.ep));
+	left_count = polled_count = 0;
+	is_destroyed = false;
+	way = LEAVES;
+	post_recvs(&c, COUNT(left));
+	CU_ASSERT_EQUAL(left_count, COUNT(left));
+	OK(dat_ep_free(c.ep));
+	CU_ASSERT_TRUE(is_destroyed);
+	CU_ASSERT_EQUAL(polled_count, left_count);
+	way = RETURNS;
+	expect_quiet(b.recv);
+	disconnect_pair(&a, &b);
+	end();
+}
+
 static const struct unit_test tests[] = {
 	{ "posts after the end, which the device loses", test_lost },
 	{ "posts after the end, which the device refuses", test_refused },
 	{ "posts after the end, which the device returns", test_returned },
 	{ "posts that the device loses before the end is reported", test_lost_before },
-	{ "posts that the device refuses before the end is reported", test_refused_before },
+	{ "posts that the device refuses before the end is reported", test_refused_broken },
+	{ "posts that the device refuses on a live connection fail", test_refused_before },
 	{ "a reset flushes what the device has lost", test_reset },
+	{ "a free takes what the device flushes when the QP is destroyed", test_left },
 };
 
 UNIT_MAIN("flush", tests)

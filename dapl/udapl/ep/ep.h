@@ -64,7 +64,7 @@ struct dapl_ep {
 	struct task
 		task; /* EP_DUE_*, EP_FACT_*; its deadline is that of the next step of the present state */
 	uint32_t retired_seen; /* in CONNECTED: completions at the last poll (ep/task.c) */
-	uint32_t posted_seen;  /* in DISCONNECTED: posts when the flush was put off (ep/flush.c) */
+	uint32_t posted_seen;  /* in DISCONNECTED: posts when the flush was put off (ep/task.c) */
 	/* In DISCONNECT_PENDING, or if peer_disconnected: outstanding requests are awaited until then. */
 	uint64_t give_up;
 	bool peer_disconnected; /* the peer has disconnected, and requests are outstanding */
@@ -288,6 +288,11 @@ void ep_poll_begin_locked(struct dapl_ep *ep);
 #define EP_FLUSH_WAIT (1 * NSEC_PER_SEC) /* in which a QP in error returns what it holds */
 /* True if it may keep, or refuse, what is posted in the present state. */
 bool ep_may_lose(struct dapl_ep *ep);
+/*
+ * The device refused a post. True if the post stays, to be flushed: the connection has ended, or the QP is in error and the CM
+ * has not reported the end yet. The caller holds the post lock of that side.
+ */
+bool ep_takes_refused(struct dapl_ep *ep);
 /* After a post, which the device may have refused. The caller may hold short locks. */
 void ep_flush_due(struct dapl_ep *ep);
 /* Flushes what is outstanding, now. false: an EVD has no room for all of it. */

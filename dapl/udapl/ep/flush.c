@@ -13,6 +13,11 @@ bool ep_may_lose(struct dapl_ep *ep)
 	       atomic_load_explicit(&ep->state, memory_order_acquire) == DAT_EP_STATE_DISCONNECTED;
 }
 
+bool ep_takes_refused(struct dapl_ep *ep)
+{
+	return ep_may_lose(ep) || (ep->obj.ia->attr->iwarp && ib_qp_is_broken(ep->qp));
+}
+
 void ep_flush_due(struct dapl_ep *ep)
 {
 	if (ep_may_lose(ep))

@@ -36,15 +36,13 @@ void ep_recv_credits_update_locked(struct dapl_ep *ep)
 
 /* ---- a post that the device refused ---- */
 
-/* After the end of a connection it stays posted, and is flushed by the EP's task. */
 DAT_RETURN ep_request_undo_locked(struct dapl_ep *ep, int error)
 {
 	uint32_t posted;
 
-	if (ep_may_lose(ep))
+	if (ep_takes_refused(ep))
 		return DAT_SUCCESS;
 	posted = slot_withdraw(&ep->end.request);
-
 	ep->end.request.signalled =
 		posted - ep->end.request.depth; /* the next request is signalled */
 	request_count_locked(ep, ep->end.request.slots[posted & ep->end.request.mask],
@@ -55,7 +53,7 @@ DAT_RETURN ep_request_undo_locked(struct dapl_ep *ep, int error)
 DAT_RETURN ep_recv_undo_locked(struct dapl_ep *ep, const DAT_LMR_TRIPLET *segments, int count,
 			       int error)
 {
-	if (ep_may_lose(ep))
+	if (ep_takes_refused(ep))
 		return DAT_SUCCESS;
 	slot_withdraw(&ep->end.recv);
 	recv_count_locked(ep, 0 - (uint64_t)1, dto_list_length(segments, (unsigned)count));
