@@ -80,7 +80,7 @@ static void conn_event_lower(uint8_t *depth, uint8_t answered)
 		*depth = answered;
 }
 
-/* The peer has accepted, and the QP of this, the active side is up. */
+/* The peer has accepted, and the QP of the active side is up. */
 static void conn_event_accepted(struct ib_conn *conn, const struct cm_event *event)
 {
 	conn_event_lower(&conn->param.responder_resources, event->param.responder_resources);

@@ -339,11 +339,9 @@ static void qp_flush(struct dapl_ep *ep, struct ib_qp *qp, bool (*done)(struct d
 		ep_drain(ep);
 		if (over || done(ep))
 			break;
-		if (clock_now() >= deadline && ep_may_lose(ep)) {
-			ep_flush(ep, ib_qp_num(qp));
-			break;
-		}
 		if (clock_now() >= deadline) {
+			if (ep_may_lose(ep) && ep_flush(ep, ib_qp_num(qp)))
+				break;
 			log_at(LOG_WARN,
 			       "ep %p: qp 0x%x holds %u requests and %u receives after a second",
 			       (void *)ep, ib_qp_num(qp), dto_ring_outstanding(&ep->end.request),
