@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct end {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
+	bool completed[2][ECHO_EACH]; /* sends, answers */
 	char sent[ECHO_EACH][ECHO_MESSAGE], got[ECHO_EACH][ECHO_MESSAGE];
 };
 
@@ -52,18 +54,31 @@ static void await(enum rdma_cm_event_type type)
 	must(!rdma_ack_cm_event(event) && right, rdma_event_str(type));
 }
 
+static bool *completed(struct end *end, uint64_t wr_id)
+{
+	return &end->completed[wr_id >= ANSWER][wr_id % ANSWER];
+}
+
+/* An answer may come before the completion of a later send: each that comes is noted. */
 static void await_completion(struct end *end, uint64_t wr_id)
 {
 	time_t deadline = time(NULL) + PATIENCE;
 	struct ibv_wc wc;
 	int n;
 
-	while (!(n = ibv_poll_cq(end->cq, 1, &wc))) {
-		must(time(NULL) < deadline,
+	while (!*completed(end, wr_id)) {
+		n = ibv_poll_cq(end->cq, 1, &wc);
+		must(n >= 0 && time(NULL) < deadline,
 		     wr_id & ANSWER ? "no answer" : "no completion of a send");
-		sched_yield();
+		if (!n) {
+			sched_yield();
+			continue;
+		}
+		must(wc.status == IBV_WC_SUCCESS && wc.wr_id % ANSWER < ECHO_EACH &&
+			     !*completed(end, wc.wr_id),
+		     "another completion");
+		*completed(end, wc.wr_id) = true;
 	}
-	must(n == 1 && wc.status == IBV_WC_SUCCESS && wc.wr_id == wr_id, "another completion");
 }
 
 static void drive(struct end *end, enum ibv_qp_state state)
