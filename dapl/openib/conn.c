@@ -23,12 +23,13 @@ struct ib_conn *conn_new(struct ib_device *device, struct rdma_cm_id *id)
 static void apply_settings(const struct ib_device *device, struct ibv_qp_attr *attr)
 {
 	long rnr_timer = device_setting(device, SET_RNR_TIMER),
-	     ack_timer = device_setting(device, SET_ACK_TIMER);
+	     ack_timer = device_setting(device, SET_ACK_TIMER),
+	     mtu = device_setting(device, SET_IB_MTU);
 
 	if (attr->qp_state == IBV_QPS_RTR) {
 		if (rnr_timer >= 0)
 			attr->min_rnr_timer = (uint8_t)rnr_timer;
-		while (attr->path_mtu > IBV_MTU_256 && 128u << attr->path_mtu > device->attr.mtu)
+		while (mtu && attr->path_mtu > IBV_MTU_256 && 128 << attr->path_mtu > mtu)
 			attr->path_mtu--;
 	} else if (attr->qp_state == IBV_QPS_RTS && ack_timer >= 0) {
 		attr->timeout = (uint8_t)ack_timer;
