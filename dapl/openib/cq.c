@@ -3,10 +3,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "dapl/openib/openib.h"
 
 /* Acknowledging takes a mutex in libibverbs (ibv_ack_cq_events(3) advises to batch). */
 #define ACK_BATCH 64
+
+/*
+ * Spreads the interrupts of CQs over the device's vectors. Otherwise one processor would take those of all processes. The
+ * process number keeps processes that start alike from using the same one.
+ */
+static int comp_vector(const struct ib_device *device)
+{
+	static _Atomic unsigned created;
+	unsigned count =
+		device->verbs->num_comp_vectors > 1 ? (unsigned)device->verbs->num_comp_vectors : 1;
+
+	return (int)(((unsigned)getpid() + atomic_fetch_add(&created, 1)) % count);
+}
 
 DAT_RETURN ib_cq_create(struct ib_device *device, int entries, void *owner, struct ib_cq **cq)
 {
@@ -28,7 +42,7 @@ DAT_RETURN ib_cq_create(struct ib_device *device, int entries, void *owner, stru
 		ib_error(errno, "fcntl", "completion channel");
 		goto destroy_channel;
 	}
-	new->cq = ibv_create_cq(device->verbs, entries, new, new->channel, 0);
+	new->cq = ibv_create_cq(device->verbs, entries, new, new->channel, comp_vector(device));
 	if (!new->cq) {
 		ib_error(errno, "ibv_create_cq", device->attr.device_name);
 		goto destroy_channel;
