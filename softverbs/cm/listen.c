@@ -6,6 +6,7 @@
 #include <string.h>
 #include "softverbs/cm/cm.h"
 #include "softverbs/base/log_from.h"
+#include "softverbs/base/settings.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -57,6 +58,9 @@ static void request_fill(struct cm_id *request, struct sv_peer *peer,
 	memcpy(&addr->src_storage, &message->target, sizeof(message->target));
 	memcpy(&addr->dst_storage, &message->source, sizeof(message->source));
 	sv_cm_route_fill(request);
+	/* as in Linux: a request of a datagram id names the peer by IP only, which is a GID on Ethernet alone */
+	if (id_is_datagram(request) && sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND)
+		addr->addr.ibaddr.dgid = (union ibv_gid){ .raw = { 0 } };
 }
 
 static void request_free_locked(struct cm_id *request)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Queue pairs and connections: the attributes that a connection sets, and the queue pair that an identifier
  * owns. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include "softverbs/cm/cm.h"
@@ -24,6 +25,7 @@ void sv_cm_address_fill(const struct cm_id *id, struct ibv_ah_attr *ah)
 
 	ah->is_global = 1;
 	ah->port_num = 1;
+	ah->dlid = ntohs(id->path.dlid);
 	ah->grh.dgid = addr->dgid;
 	/* A local address without an entry in the table may use any entry: the path is the same. */
 	ah->grh.sgid_index = index < 0 ? 0 : (uint8_t)index;

@@ -11,11 +11,14 @@
 /* Without a GRH, the LID is the destination: the port of this host. */
 static bool route_complete(struct ibv_ah_attr *attr)
 {
+	bool by_lid = sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND;
 	uint32_t interface;
 
+	if (by_lid && !attr->dlid) /* reserved, also beside a GRH */
+		return false;
 	if (attr->is_global)
 		return true;
-	if (sv_setting(SV_SET_LINK) != SV_LINK_INFINIBAND || !attr->dlid)
+	if (!by_lid)
 		return false;
 	attr->grh = (struct ibv_global_route){ .hop_limit = 1 };
 	return attr->dlid != SV_LID || sv_gid_at(0, &attr->grh.dgid, &interface);

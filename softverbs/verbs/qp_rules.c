@@ -86,14 +86,15 @@ static enum service service_of(enum ibv_qp_type type)
 
 static bool path_is_good(const struct ibv_ah_attr *av)
 {
+	bool by_lid = sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND;
 	union ibv_gid gid;
 	uint32_t interface;
 
-	if (av->port_num != SV_PORT)
+	/* LID 0 is reserved, also beside a GRH; whether the destination exists is seen in use */
+	if (av->port_num != SV_PORT || (by_lid && !av->dlid))
 		return false;
-	/* by GID as on Ethernet, or by LID; whether the destination exists is seen in use */
 	if (!av->is_global)
-		return sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND && av->dlid;
+		return by_lid;
 	return sv_gid_at(av->grh.sgid_index, &gid, &interface);
 }
 
