@@ -4,9 +4,6 @@
 #include "dapl/openib/address.h"
 #include "dapl/openib/openib.h"
 
-#define UD_HEADER \
-	8 /* a version and a QP number, which a UD request does not contain otherwise (ud.c) */
-
 /* Compatible with OFED's dapl. */
 static uint16_t cm_rdmacm_qual_port(DAT_CONN_QUAL qual)
 {
@@ -41,7 +38,7 @@ static void cm_rdmacm_limits(struct ib_attr *attr)
 	attr->max_private_reject = attr->iwarp ? 255 : 148;
 	if (!attr->datagrams)
 		return;
-	attr->max_private_resolve = 180 - UD_HEADER;
+	attr->max_private_resolve = 180 - IB_UD_HEADER;
 	attr->max_private_resolved = 136;
 }
 
@@ -57,7 +54,7 @@ const struct ib_cm_kind ib_cm = {
 	.port_get = cm_rdmacm_port_get,
 	.port_set = cm_rdmacm_port_set,
 	.reject_header = 4,
-	.ud_header = UD_HEADER,
+	.ud_header = IB_UD_HEADER,
 	.ud_qkey = RDMA_UDP_QKEY,
 	.limits = cm_rdmacm_limits,
 	.find = cm_rdmacm_find,

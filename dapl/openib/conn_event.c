@@ -49,6 +49,8 @@ static void route_resolved(struct ib_conn *conn)
 	int error;
 
 	conn->step = CONN_CONNECTING;
+	if (conn->datagrams)
+		ud_request_address(conn);
 	if (!rdma_connect(conn->id, &conn->param))
 		return;
 	error = errno;

@@ -65,8 +65,8 @@ struct ib_cm_kind {
 	/* Bytes before reject data that mark a reject as the consumer's; 0: the CM marks it itself. */
 	uint32_t reject_header;
 	/*
-	 * Bytes before a datagram request's private data that hold the requester's QP number; 0: the CM's message has
-	 * it.
+	 * Bytes before a datagram request's private data that hold the requester's QP number and path; 0: the CM's
+	 * message has them.
 	 */
 	uint32_t ud_header;
 	uint32_t ud_qkey; /* of datagram QPs */

@@ -30,6 +30,7 @@ int ibv_block(struct ibv_cq *cq, const struct timespec *timeout) RDMA_MAY_HAVE;
 void ibv_block_interrupt(struct ibv_cq *cq) RDMA_MAY_HAVE;
 bool ibv_block_end(struct ibv_cq *cq) RDMA_MAY_HAVE;
 
+#define IB_UD_HEADER 28	 /* see ud.c; its size is part of the CM's limits */
 #define IB_CONN_DATA 256 /* bytes of private data kept while a connect resolves its route */
 
 /* A local address, and the verbs device and port where the address does not identify them. */
@@ -208,6 +209,7 @@ void async_read(struct ib_device *device);
 void async_device_gone(struct ib_device *device);
 /* ud.c: requests and answers of datagram endpoints. */
 void ud_request_write(struct ib_conn *conn, const void *data, uint32_t size);
+void ud_request_address(struct ib_conn *conn); /* once the route is resolved: the requester's */
 /* false: the request was not made by this provider */
 bool ud_request_read(struct ib_conn *conn, const struct rdma_ud_param *ud,
 		     struct ib_request *request);

@@ -7,11 +7,21 @@
 #include "dapl/openib/openib.h"
 
 /*
- * The header before the private data of a request, for a CM whose message does not identify the requester's QP
- * (ib_cm.ud_header): a version, and the QP number in network order.
+ * The header before the private data of a request, for a CM whose message identifies neither the requester's QP nor its
+ * path (ib_cm.ud_header). The kernel's CM reports no path of such a request; on InfiniBand not even the GID. The path back is
+ * the requester's path with its ends exchanged. Numbers are in network order.
  */
-#define REQUEST_VERSION 1u
+struct ud_header {
+	uint32_t version, qp_num;
+	uint8_t gid[16];
+	uint16_t lid; /* 0 on Ethernet */
+	uint8_t sl, traffic_class;
+};
+_Static_assert(sizeof(struct ud_header) == IB_UD_HEADER, "header of a request");
+
+#define REQUEST_VERSION 2u
 #define HOP_LIMIT	64
+#define SL_MOST		15u
 
 struct ib_ah {
 	struct ibv_ah *ah;
@@ -62,9 +72,6 @@ void ib_work_address(struct ib_send_work *work, const struct ib_ah *ah, uint32_t
 
 void ud_request_write(struct ib_conn *conn, const void *data, uint32_t size)
 {
-	uint32_t header[2] = { htonl(REQUEST_VERSION), htonl(conn->qp->qp->qp_num) };
-
-	memcpy(conn->data, header, ib_cm.ud_header);
 	if (size)
 		memcpy(conn->data + ib_cm.ud_header, data, size);
 	conn->param = (struct rdma_conn_param){
@@ -74,10 +81,42 @@ void ud_request_write(struct ib_conn *conn, const void *data, uint32_t size)
 	};
 }
 
+void ud_request_address(struct ib_conn *conn)
+{
+	const struct rdma_route *route = &conn->id->route;
+	struct ud_header header = { .version = htonl(REQUEST_VERSION),
+				    .qp_num = htonl(conn->qp->qp->qp_num) };
+
+	memcpy(header.gid, &route->addr.addr.ibaddr.sgid, sizeof(header.gid));
+	if (route->num_paths && route->path_rec) {
+		header.lid = route->path_rec->slid;
+		header.sl = route->path_rec->sl;
+		header.traffic_class = route->path_rec->traffic_class;
+	}
+	memcpy(conn->data, &header, ib_cm.ud_header);
+}
+
+/* Port and GID of this side follow when the address handle is created. */
+static bool header_read(struct ib_conn *conn, const struct ud_header *header)
+{
+	struct ibv_ah_attr *peer = &conn->peer_address;
+
+	conn->peer_qp = ntohl(header->qp_num);
+	conn->peer_qkey = ib_cm.ud_qkey;
+	peer->is_global = 1;
+	peer->dlid = ntohs(header->lid);
+	peer->sl = header->sl;
+	memcpy(&peer->grh.dgid, header->gid, sizeof(header->gid));
+	peer->grh.traffic_class = header->traffic_class;
+	peer->grh.hop_limit = HOP_LIMIT;
+	return ntohl(header->version) == REQUEST_VERSION && conn->peer_qp < 1u << 24 &&
+	       header->sl <= SL_MOST;
+}
+
 bool ud_request_read(struct ib_conn *conn, const struct rdma_ud_param *ud,
 		     struct ib_request *request)
 {
-	uint32_t header[2];
+	struct ud_header header;
 
 	request->responder_resources = request->initiator_depth = 0;
 	if (!ib_cm.ud_header) {
@@ -86,12 +125,10 @@ bool ud_request_read(struct ib_conn *conn, const struct rdma_ud_param *ud,
 	}
 	if (request->size < sizeof(header))
 		return false;
-	memcpy(header, request->data, sizeof(header));
-	conn->peer_qp = ntohl(header[1]);
-	conn->peer_qkey = ib_cm.ud_qkey;
+	memcpy(&header, request->data, sizeof(header));
 	request->data = (const char *)request->data + sizeof(header);
 	request->size -= (uint32_t)sizeof(header);
-	return ntohl(header[0]) == REQUEST_VERSION && conn->peer_qp < 1u << 24;
+	return header_read(conn, &header);
 }
 
 void ud_peer_read(struct ib_conn *conn, const struct rdma_ud_param *param)
@@ -122,25 +159,19 @@ static int gid_find(const struct ib_device *device, const union ibv_gid *gid)
 	return found;
 }
 
-/* The passive side uses the path of the request, the active side the address in the reply. */
+/* The active side uses the address in the reply, the passive side that of the request's header. */
 static int address_of(const struct ib_conn *conn, struct ibv_ah_attr *attr)
 {
-	const struct rdma_ib_addr *path = &conn->id->route.addr.addr.ibaddr;
 	int index;
 
 	*attr = conn->peer_address;
 	if (attr->port_num)
 		return 0;
-	index = gid_find(conn->device, &path->sgid);
+	index = gid_find(conn->device, &conn->id->route.addr.addr.ibaddr.sgid);
 	if (index < 0)
 		return EADDRNOTAVAIL;
-	attr->is_global = 1;
 	attr->port_num = (uint8_t)conn->device->attr.port;
-	attr->grh.dgid = path->dgid;
 	attr->grh.sgid_index = (uint8_t)index;
-	attr->grh.hop_limit = HOP_LIMIT;
-	if (conn->id->route.num_paths && conn->id->route.path_rec)
-		attr->dlid = ntohs(conn->id->route.path_rec->dlid);
 	return 0;
 }
 

@@ -300,12 +300,12 @@ static void test_connect_checks(void)
 	struct end rc;
 
 	setup();
-	IS(ask(&a, env.qual, 173, data), E(INVALID_PARAMETER, INVALID_ARG5));
+	IS(ask(&a, env.qual, 153, data), E(INVALID_PARAMETER, INVALID_ARG5));
 	IS(ask(&a, env.qual, -1, data), E(INVALID_PARAMETER, INVALID_ARG5));
 	IS(ask(&a, env.qual, 1, NULL), E(INVALID_PARAMETER, INVALID_ARG6));
 	IS(ask(&a, 0, 0, NULL), E(INVALID_PARAMETER, INVALID_ARG3));
 	end_open(&env, &rc, NULL);
-	MUST(ask(&a, env.qual, 172, data));
+	MUST(ask(&a, env.qual, 152, data));
 	cr = asked();
 	/* an endpoint for connections, and more data than fits into the answer */
 	IS(dat_cr_accept(cr, rc.ep, 0, NULL), E(INVALID_HANDLE, INVALID_HANDLE_EP));
