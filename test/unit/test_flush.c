@@ -4,18 +4,24 @@
  * software device returns all, so the test stands between.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <infiniband/verbs.h>
+#include "dapl/openib/ib.h"
 #include "test/unit/announce.h"
 #include "test/unit/two_ends.h"
+#include "util/clock.h"
 
 /* What the device does with posts. LEAVES: it keeps receives, and flushes them when their QP is destroyed. */
 static _Atomic enum { RETURNS, LOSES, REFUSES, LEAVES } way;
 static struct ibv_context_ops real;
-static uint64_t left[8]; /* wr_ids */
+static uint64_t left[10]; /* wr_ids */
 static int left_count, polled_count;
 static struct ibv_cq *_Atomic left_in; /* from the destruction of the QP on */
+static struct ibv_cq *left_for;	       /* that of the last one */
 static atomic_bool is_broken;	       /* what a query of a QP says */
+static _Atomic uint64_t stopped;       /* the time that all see; 0: the clock goes on */
+static _Atomic uint64_t timer;	       /* the last deadline that was armed */
 
 struct ibv_context *__real_ibv_open_device(struct ibv_device *device);
 struct ibv_context *__wrap_ibv_open_device(struct ibv_device *device);
@@ -25,6 +31,12 @@ int __wrap_ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			struct ibv_qp_init_attr *init);
 int __real_ibv_destroy_qp(struct ibv_qp *qp);
 int __wrap_ibv_destroy_qp(struct ibv_qp *qp);
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+void __real_ib_timer_arm(struct ib_device *device, struct ib_timer *armed, uint64_t deadline,
+			 void (*call)(struct ib_timer *timer));
+void __wrap_ib_timer_arm(struct ib_device *device, struct ib_timer *armed, uint64_t deadline,
+			 void (*call)(struct ib_timer *timer));
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -41,6 +53,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	if (way == LEAVES) {
 		CU_ASSERT_FATAL(left_count < (int)COUNT(left));
 		left[left_count++] = wr->wr_id;
+		left_for = qp->recv_cq;
 		return 0;
 	}
 	*bad = wr;
@@ -74,6 +87,25 @@ int __wrap_ibv_destroy_qp(struct ibv_qp *qp)
 	if (way == LEAVES)
 		left_in = qp->recv_cq;
 	return __real_ibv_destroy_qp(qp);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	uint64_t time = stopped;
+
+	if (!time)
+		return __real_clock_gettime(clock, now);
+	*now = (struct timespec){ .tv_sec = (time_t)(time / NSEC_PER_SEC),
+				  .tv_nsec = (long)(time % NSEC_PER_SEC) };
+	return 0;
+}
+
+void __wrap_ib_timer_arm(struct ib_device *device, struct ib_timer *armed, uint64_t deadline,
+			 void (*call)(struct ib_timer *timer))
+{
+	if (deadline)
+		timer = deadline;
+	__real_ib_timer_arm(device, armed, deadline, call);
 }
 
 struct ibv_context *__wrap_ibv_open_device(struct ibv_device *device)
@@ -220,7 +252,7 @@ static void test_left(void)
 	c.conn = b.conn;
 	MUST(dat_ep_create(env.ia, env.pz, c.recv, c.request, c.conn, NULL, &c.ep));
 	way = LEAVES;
-	post_recvs(&c, COUNT(left));
+	post_recvs(&c, COUNT(left) - 2);
 	CU_ASSERT_EQUAL(left_count, COUNT(left));
 	OK(dat_ep_free(c.ep));
 	CU_ASSERT_PTR_NOT_NULL(left_in);
@@ -232,6 +264,46 @@ static void test_left(void)
 	end();
 }
 
+/* The device has had its time since the error, but not since the post. */
+static void test_late(void)
+{
+	time_t until = time(NULL) + PATIENCE / 1000000;
+
+	begin();
+	disconnect_pair(&a, &b);
+	way = LEAVES;
+	timer = 0;
+	stopped = clock_now() + 2 * NSEC_PER_SEC;
+	OK(try_recv(&a, 1));
+	while (timer < stopped && time(NULL) < until)
+		sched_yield();
+	CU_ASSERT_EQUAL(timer, stopped + 100 * NSEC_PER_MSEC);
+	left_in = left_for;
+	expect_dto(a.recv, a.ep, 1, DAT_DTO_ERR_FLUSHED);
+	CU_ASSERT_EQUAL(polled_count, left_count);
+	left_in = NULL;
+	stopped = 0;
+	end();
+}
+
+/* Then it was flushed, and what the device returns at last is no event. */
+static void test_too_late(void)
+{
+	begin();
+	disconnect_pair(&a, &b);
+	way = LEAVES;
+	OK(try_recv(&a, 1));
+	expect_dto(a.recv, a.ep, 1, DAT_DTO_ERR_FLUSHED);
+	left_in = left_for;
+	expect_quiet(a.recv);
+	CU_ASSERT_EQUAL(polled_count, left_count);
+	left_in = NULL;
+	way = RETURNS;
+	OK(try_recv(&a, 2));
+	expect_dto(a.recv, a.ep, 2, DAT_DTO_ERR_FLUSHED);
+	end();
+}
+
 static const struct unit_test tests[] = {
 	{ "posts after the end, which the device loses", test_lost },
 	{ "posts after the end, which the device refuses", test_refused },
@@ -240,6 +312,8 @@ static const struct unit_test tests[] = {
 	{ "posts that the device refuses before the end is reported", test_refused_broken },
 	{ "posts that the device refuses on a live connection fail", test_refused_before },
 	{ "a reset flushes what the device has lost", test_reset },
+	{ "a post has 100 ms in which the device may return it", test_late },
+	{ "a post that the device returns after it was flushed makes one event", test_too_late },
 	{ "a free takes what the device flushes when the QP is destroyed", test_left },
 };
 

@@ -108,6 +108,15 @@ static void uncommon_event(struct dapl_evd *evd, struct obj *ep, const struct dt
 	}
 }
 
+/* A device may return late what was flushed from the ring already (evd_flush). */
+static bool is_outstanding(struct dto_ring *ring, const struct dto_slot *slot)
+{
+	uint32_t retired = atomic_load_explicit(&ring->retired, memory_order_relaxed),
+		 posted = atomic_load_explicit(&ring->posted, memory_order_acquire);
+
+	return (((uint32_t)(slot - ring->slots) - retired) & ring->mask) < posted - retired;
+}
+
 unsigned dto_complete_slow(struct dapl_evd *evd, struct obj *ep, struct dto_ring *ring,
 			   const struct dto_slot *slot, const struct ib_completion *completion,
 			   DAT_EVENT *event)
@@ -117,6 +126,8 @@ unsigned dto_complete_slow(struct dapl_evd *evd, struct obj *ep, struct dto_ring
 	unsigned made = DTO_EVENT | DTO_NOTIFY; /* a failure wakes whatever its flags */
 	struct ib_completion translated = *completion;
 
+	if (failed && ring && !is_outstanding(ring, slot))
+		return 0;
 	if (failed)
 		ib_completion_translate(&translated, slot->operation == DAT_DTO_RDMA_READ);
 	if (translated.flags & IB_WITH_INVALIDATE)
