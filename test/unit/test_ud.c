@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Endpoints for datagrams over the software device: resolving, sending and freeing. */
-#include <dat2/dat_ib_extensions.h>
 #include <string.h>
+#include "test/unit/datagram_ep.h"
 #include "test/unit/ep_util.h"
 
 #define GRH 40u
@@ -11,24 +11,9 @@ static struct env env;
 static struct end a, b;
 static char answer_data[] = "answer", refusal[] = "no";
 
-static DAT_EP_ATTR ud_attr(void)
-{
-	return (DAT_EP_ATTR){
-		.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD,
-		.max_message_size = MTU,
-		.qos = DAT_QOS_BEST_EFFORT,
-		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-		.max_recv_dtos = 8,
-		.max_request_dtos = 8,
-		.max_recv_iov = 2,
-		.max_request_iov = 2,
-	};
-}
-
 static void setup(void)
 {
-	DAT_EP_ATTR attr = ud_attr();
+	DAT_EP_ATTR attr = datagram_attr();
 
 	env_open(&env);
 	env_listen(&env);
@@ -175,7 +160,7 @@ static void test_datagrams(void)
 
 static void test_many_peers(void)
 {
-	DAT_EP_ATTR attr = ud_attr();
+	DAT_EP_ATTR attr = datagram_attr();
 	struct met first, second;
 	struct end c;
 
@@ -214,7 +199,7 @@ static void test_refusals(void)
 
 static void test_attributes(void)
 {
-	DAT_EP_ATTR attr = ud_attr();
+	DAT_EP_ATTR attr = datagram_attr();
 	DAT_PROVIDER_ATTR provider;
 	DAT_EP_HANDLE ep;
 	bool listed = false;
@@ -227,11 +212,11 @@ static void test_attributes(void)
 	attr.max_message_size = MTU + 1;
 	IS(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, &attr, &ep),
 	   E(INVALID_PARAMETER, INVALID_ARG6));
-	attr = ud_attr();
+	attr = datagram_attr();
 	attr.max_rdma_read_in = 1;
 	IS(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, &attr, &ep),
 	   E(INVALID_PARAMETER, INVALID_ARG6));
-	attr = ud_attr();
+	attr = datagram_attr();
 	attr.max_rdma_read_out = 1;
 	IS(dat_ep_create(env.ia, env.pz, a.recv, a.request, a.conn, &attr, &ep),
 	   E(INVALID_PARAMETER, INVALID_ARG6));
@@ -412,7 +397,7 @@ static void test_shared_receives(void)
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 8,
 				  .max_recv_iov = 2,
 				  .low_watermark = DAT_SRQ_LW_DEFAULT };
-	DAT_EP_ATTR attr = ud_attr();
+	DAT_EP_ATTR attr = datagram_attr();
 	DAT_LMR_TRIPLET iov;
 	DAT_SRQ_HANDLE srq;
 	struct end c = { .env = &env };

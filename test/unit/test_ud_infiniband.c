@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Endpoints for datagrams where LIDs address the ports, and the CM reports no path of a request. */
-#include <dat2/dat_ib_extensions.h>
 #include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
 #include "test/unit/announce.h"
+#include "test/unit/datagram_ep.h"
 #include "test/unit/ep_util.h"
 
 #define GRH	40u
@@ -70,15 +70,7 @@ static void datagram(struct env *env, struct end *from, DAT_IB_ADDR_HANDLE *to, 
 
 static void test_both_ways(void)
 {
-	DAT_EP_ATTR attr = { .service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD,
-			     .max_message_size = 1024,
-			     .qos = DAT_QOS_BEST_EFFORT,
-			     .recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-			     .request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-			     .max_recv_dtos = 8,
-			     .max_request_dtos = 8,
-			     .max_recv_iov = 2,
-			     .max_request_iov = 2 };
+	DAT_EP_ATTR attr = datagram_attr();
 	DAT_IB_ADDR_HANDLE to_listener, to_requester;
 	DAT_EVENT event = { 0 };
 	struct end a, b;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Endpoints for datagrams are in the partition that the CM names for the device's address. */
-#include <dat2/dat_ib_extensions.h>
 #include <rdma/rdma_cma.h>
 #include "test/unit/announce.h"
+#include "test/unit/datagram_ep.h"
 #include "test/unit/ep_util.h"
 
 #define PKEY_INDEX 7
@@ -36,15 +36,7 @@ int __wrap_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 static void test_partition(void)
 {
-	DAT_EP_ATTR attr = { .service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD,
-			     .max_message_size = 1024,
-			     .qos = DAT_QOS_BEST_EFFORT,
-			     .recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-			     .request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-			     .max_recv_dtos = 8,
-			     .max_request_dtos = 8,
-			     .max_recv_iov = 2,
-			     .max_request_iov = 2 };
+	DAT_EP_ATTR attr = datagram_attr();
 	struct env env;
 	struct end end;
 
