@@ -63,9 +63,8 @@ const struct setting_row settings_table[SETTINGS] = {
 			    "times that a message is sent again if no receive is posted; 7 is "
 			    "without limit" },
 	[SET_IB_MTU] = { "ib_mtu", "DAPL_IB_MTU", SETTING_POWER, true, 256, 4096, 0, NULL,
-			 "bytes of a packet, if less than the path's; 0 leaves the path's; over "
-			 "rdma_cm it "
-			 "must be the same on both sides" },
+			 "bytes of a packet, if less than the path's; 0 leaves the path's; "
+			 "over rdma_cm it must be the same on both sides" },
 	[SET_SCM_NETDEV] = { "scm_netdev", "DAPL_SCM_NETDEV", SETTING_NAME, true, 0, 0, 0, NULL,
 			     "interface whose IPv4 address peers of the socket CM connect to; none "
 			     "leaves it to the first that fits" },
