@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The table of the device's settings, and where the value of each comes from. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,16 +85,21 @@ static bool text_parse(enum sv_setting which, const char *text, unsigned long *v
 	       *value <= table[which].most;
 }
 
+/* Once a setting: some are read again for each connection. */
 static void settings_complain(enum sv_setting which, const char *text,
 			      const struct sv_setting_shown *from)
 {
+	static atomic_bool done[SV_SETTINGS];
+
+	if (atomic_exchange_explicit(&done[which], true, memory_order_relaxed))
+		return;
 	if (from->file)
-		log_at(LOG_WARN,
+		log_at(LOG_ERROR,
 		       "softverbs: %s:%u: %s = %s: no such value, see softverbs(7); the default is "
 		       "used",
 		       from->file, from->line, table[which].name, text);
 	else
-		log_at(LOG_WARN,
+		log_at(LOG_ERROR,
 		       "softverbs: %s=%s: no such value, see softverbs(7); the default is used",
 		       table[which].name, text);
 }

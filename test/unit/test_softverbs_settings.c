@@ -95,13 +95,17 @@ static void file_is_read(void)
 
 static void faults_are_named(void)
 {
-	char log[1024];
+	char log[1024], *line;
 
 	CU_ASSERT_TRUE(holds_with("SOFTVERBS_EAGR = 5\nno equals sign\n", defaults_count, log,
 				  sizeof(log)));
 	CU_ASSERT_PTR_NOT_NULL(strstr(log, "softverbs.conf:1: SOFTVERBS_EAGR: no such setting"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(log, "softverbs.conf:2: not NAME = value"));
 	CU_ASSERT_TRUE(holds_with("SOFTVERBS_EAGER = 70000\n", defaults_count, log, sizeof(log)));
+	line = strstr(log, "softverbs.conf:1: SOFTVERBS_EAGER = 70000: no such value");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(line);
+	/* once, though it is read twice */
+	CU_ASSERT_PTR_NULL(strstr(strchr(line, '\n'), "no such value"));
 }
 
 static void absent_file(void)
