@@ -43,12 +43,16 @@ enum sv_link_wish {
 	SV_LINK_INFINIBAND,
 };
 
-#define SV_LID 1 /* LID of the only port, if it presents itself as InfiniBand */
-
-/* The value of a setting that is a number or a word; its default, with one log line, if the value is invalid.
+/* The value of a setting that is a number or a word; its default, with one log line in all, if the value is invalid.
  * Reads the environment at each call, and the file at the first one: not for the data path. A set-uid program
  * ignores the environment. */
 SV_SHARED unsigned long sv_setting(enum sv_setting which);
+
+/* The LID of the only port; 0 if it presents itself as Ethernet. As sv_setting, not for the data path. */
+static inline uint16_t sv_lid(void)
+{
+	return sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND ? 1 : 0;
+}
 
 /* A setting that is a text, or its default; NULL if that is empty. */
 SV_SHARED const char *sv_setting_text(enum sv_setting which);

@@ -239,7 +239,7 @@ int rdma_resolve_route(struct rdma_cm_id *public, int timeout_ms)
 
 void sv_cm_route_fill(struct cm_id *id)
 {
-	bool by_lid = sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND;
+	uint16_t lid = sv_lid(); /* of both ends: each port has the same */
 	struct rdma_addr *route = &id->id.route.addr;
 	struct sv_ip source, target;
 	uint16_t port;
@@ -253,8 +253,8 @@ void sv_cm_route_fill(struct cm_id *id)
 	id->path = (struct ibv_sa_path_rec){
 		.sgid = route->addr.ibaddr.sgid,
 		.dgid = route->addr.ibaddr.dgid,
-		.dlid = htons(by_lid ? SV_LID : 0),
-		.slid = htons(by_lid ? SV_LID : 0),
+		.dlid = htons(lid),
+		.slid = htons(lid),
 		.pkey = htons(0xffff),
 		.hop_limit = 1,
 		.reversible = 1,

@@ -59,7 +59,7 @@ static void request_fill(struct cm_id *request, struct sv_peer *peer,
 	memcpy(&addr->dst_storage, &message->source, sizeof(message->source));
 	sv_cm_route_fill(request);
 	/* as in Linux: a request of a datagram id names the peer by IP only, which is a GID on Ethernet alone */
-	if (id_is_datagram(request) && sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND)
+	if (id_is_datagram(request) && sv_lid())
 		addr->addr.ibaddr.dgid = (union ibv_gid){ .raw = { 0 } };
 }
 

@@ -2,6 +2,7 @@
 /* The part of a QP that only UD has: creates and frees it, begins and ends delivery. */
 #include <errno.h>
 #include <stdlib.h>
+#include "softverbs/base/settings.h"
 #include "softverbs/link/transport.h"
 #include "softverbs/rc/remote_rq.h"
 #include "softverbs/ud/ud.h"
@@ -15,6 +16,7 @@ int sv_ud_open(struct sv_qp *qp)
 	qp->ud->done =
 		sv_heap_alloc(HEAP_OWN, (uint64_t)(qp->ud->mask + 1) * sizeof(*qp->ud->done), NULL);
 	qp->rx.datagrams = true;
+	qp->ud->lid = sv_lid();
 	return qp->ud->done ? 0 : ENOMEM;
 }
 

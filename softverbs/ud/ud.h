@@ -53,6 +53,7 @@ struct sv_ud {
 	uint32_t far_exec;
 	bool far_stuck;	     /* one has waited in vain, and the link has not caught up since */
 	_Atomic(bool) leads; /* polls of the CQs let the engine run */
+	uint16_t lid;	     /* of the port, and so of each sender */
 };
 
 static inline struct sv_ah *ah_of(struct ibv_ah *ibv)

@@ -199,7 +199,7 @@ static void done_report(const struct sv_qp *qp, const struct ud_done *done, stru
 		.imm_data = done->imm,
 		.qp_num = qp->ibv.qp_num,
 		.src_qp = done->source,
-		.slid = sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND ? SV_LID : 0,
+		.slid = qp->ud->lid,
 		.sl = done->l3,
 		.wc_flags = IBV_WC_GRH | (done->has_imm ? IBV_WC_WITH_IMM : 0),
 	};

@@ -11,17 +11,17 @@
 /* Without a GRH, the LID is the destination: the port of this host. */
 static bool route_complete(struct ibv_ah_attr *attr)
 {
-	bool by_lid = sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND;
+	uint16_t lid = sv_lid();
 	uint32_t interface;
 
-	if (by_lid && !attr->dlid) /* reserved, also beside a GRH */
+	if (lid && !attr->dlid) /* reserved, also beside a GRH */
 		return false;
 	if (attr->is_global)
 		return true;
-	if (!by_lid)
+	if (!lid)
 		return false;
 	attr->grh = (struct ibv_global_route){ .hop_limit = 1 };
-	return attr->dlid != SV_LID || sv_gid_at(0, &attr->grh.dgid, &interface);
+	return attr->dlid != lid || sv_gid_at(0, &attr->grh.dgid, &interface);
 }
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -46,7 +46,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
 	/* whether the destination exists is seen in use */
-	ah->is_here = (attr->is_global || attr->dlid == SV_LID) &&
+	ah->is_here = (attr->is_global || attr->dlid == sv_lid()) &&
 		      (sv_name_is_in_folder() || sv_gid_index(&ah->attr.grh.dgid) >= 0);
 	ah->is_far = !ah->is_here && sv_transport()->reaches(&ah->attr.grh.dgid, &ah->host);
 	atomic_fetch_add_explicit(&pd_of(pd)->users, 1, memory_order_relaxed);

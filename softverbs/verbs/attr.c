@@ -90,10 +90,10 @@ int sv_device_query_port(struct ibv_context *context, uint8_t port, struct ibv_p
 	(void)context;
 	if (port != SV_PORT)
 		return EINVAL;
-	if (sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND) {
+	ours.lid = ours.sm_lid = sv_lid();
+	if (ours.lid) {
 		ours.link_layer = IBV_LINK_LAYER_INFINIBAND;
 		ours.flags = 0;
-		ours.lid = ours.sm_lid = SV_LID;
 	}
 	memset(attr, 0, size);
 	memcpy(attr, &ours, size < sizeof(ours) ? size : sizeof(ours));

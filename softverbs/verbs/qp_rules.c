@@ -86,7 +86,7 @@ static enum service service_of(enum ibv_qp_type type)
 
 static bool path_is_good(const struct ibv_ah_attr *av)
 {
-	bool by_lid = sv_setting(SV_SET_LINK) == SV_LINK_INFINIBAND;
+	bool by_lid = sv_lid();
 	union ibv_gid gid;
 	uint32_t interface;
 
