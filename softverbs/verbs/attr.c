@@ -82,6 +82,9 @@ int sv_device_query_port(struct ibv_context *context, uint8_t port, struct ibv_p
 		.max_vl_num = 1,
 		.active_width = WIDTH_4X,
 		.active_speed = SPEED_25G,
+#if VERBS_HAVE_ACTIVE_SPEED_EX
+		.active_speed_ex = SPEED_25G,
+#endif
 		.phys_state = SV_PHYS_LINK_UP,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
@@ -97,6 +100,16 @@ int sv_device_query_port(struct ibv_context *context, uint8_t port, struct ibv_p
 	}
 	memset(attr, 0, size);
 	memcpy(attr, &ours, size < sizeof(ours) ? size : sizeof(ours));
+	return 0;
+}
+
+/* In units of 100 Mbit/s. */
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
+{
+	(void)context;
+	if (port != SV_PORT)
+		return EINVAL;
+	*speed = SV_LANES * SV_LANE_GBPS * 10;
 	return 0;
 }
 

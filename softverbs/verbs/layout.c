@@ -12,6 +12,11 @@
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "size of " #type)
 #define AT(type, field, bytes) \
 	_Static_assert(offsetof(struct type, field) == (bytes), #type "." #field)
+/* The last field that all headers have: newer ones append to these structures. */
+#define ENDS(type, field, bytes)                                                              \
+	_Static_assert(offsetof(struct type, field) + sizeof(((struct type *)NULL)->field) == \
+			       (bytes),                                                       \
+		       "end of " #type)
 
 SIZE(ibv_device, 664);
 AT(ibv_device, _ops, 0);
@@ -116,12 +121,11 @@ AT(ibv_cq, cond, 72 + M);
 AT(ibv_cq, comp_events_completed, 120 + M);
 AT(ibv_cq, async_events_completed, 124 + M);
 
-SIZE(ibv_cq_ex, 288 + M);
+ENDS(ibv_cq_ex, read_completion_wallclock_ns, 288 + M);
 AT(ibv_cq_ex, comp_mask, 128 + M);
 AT(ibv_cq_ex, status, 132 + M);
 AT(ibv_cq_ex, wr_id, 136 + M);
 AT(ibv_cq_ex, start_poll, 144 + M);
-AT(ibv_cq_ex, read_completion_wallclock_ns, 280 + M);
 
 SIZE(ibv_srq, 128 + M);
 AT(ibv_srq, context, 0);
@@ -152,10 +156,7 @@ AT(ibv_qp_ex, comp_mask, 160 + M);
 AT(ibv_qp_ex, wr_id, 168 + M);
 AT(ibv_qp_ex, wr_flags, 176 + M);
 AT(ibv_qp_ex, wr_atomic_cmp_swp, 184 + M);
-#if VERBS_HAVE_WR_ATOMIC_WRITE
-SIZE(ibv_qp_ex, 352 + M);
-AT(ibv_qp_ex, wr_atomic_write, 344 + M);
-#endif
+ENDS(ibv_qp_ex, wr_abort, 344 + M);
 
 SIZE(ibv_wc, 48);
 SIZE(ibv_send_wr, 128);
@@ -163,13 +164,12 @@ SIZE(ibv_recv_wr, 32);
 SIZE(ibv_sge, 16);
 SIZE(ibv_qp_attr, 144);
 SIZE(ibv_qp_init_attr, 64);
-SIZE(ibv_qp_init_attr_ex, 136);
+ENDS(ibv_qp_init_attr_ex, send_ops_flags, 136);
 SIZE(ibv_srq_init_attr, 24);
-SIZE(ibv_srq_init_attr_ex, 64);
+ENDS(ibv_srq_init_attr_ex, tm_cap, 64);
 SIZE(ibv_device_attr, 232);
-SIZE(ibv_device_attr_ex, 400);
-SIZE(ibv_port_attr, 52);
-AT(ibv_port_attr, port_cap_flags2, 48);
+ENDS(ibv_device_attr_ex, xrc_odp_caps, 396);
+ENDS(ibv_port_attr, port_cap_flags2, 50);
 SIZE(ibv_gid_entry, 32);
 SIZE(ibv_async_event, 16);
 SIZE(ibv_mw_bind, 48);
