@@ -148,10 +148,13 @@ $(B)/lib/libdaplsoft.so.2: $(dapl_o) $(rdmacm_o) $(util_o) $(soft_o) dapl/dapl.m
 		$(filter %.o,$^) -L$(B)/lib -ldat2 $(config)
 
 # The drop-in: the same device under rdma-core's names and versions, in the same two libraries.
-$(B)/lib/softverbs/libibverbs.so.1: $(soft_verbs_o) $(drop_verbs_o) $(soft_util_o) softverbs/dropin/libibverbs.map
+$(B)/gen/libibverbs.map: softverbs/dropin/libibverbs.map $(B)/gen/verbs_have.h
+	$(Q)sed "s/@/$$(sed -n 's/.* VERBS_PRIVATE //p' $(B)/gen/verbs_have.h)/" $< > $@
+
+$(B)/lib/softverbs/libibverbs.so.1: $(soft_verbs_o) $(drop_verbs_o) $(soft_util_o) $(B)/gen/libibverbs.map
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(soname) -Wl,--version-script=softverbs/dropin/libibverbs.map -Wl,-z,nodelete -o $@ $(filter %.o,$^) -ldl
+	$(Q)$(CC) $(soname) -Wl,--version-script=$(B)/gen/libibverbs.map -Wl,-z,nodelete -o $@ $(filter %.o,$^) -ldl
 
 $(B)/lib/softverbs/libsoftverbs-fabric.so.1: $(filter-out $(ofi_o),$(plugin_o))
 $(B)/lib/softverbs/libsoftverbs-fabric.so.1: private libraries = -lnettle

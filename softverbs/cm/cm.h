@@ -21,6 +21,13 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
+/* Declarations that the headers of an older rdma-core lack. */
+int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
+			  const struct rdma_addrinfo *hints);
+int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
+int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status,
+			uint64_t arg);
+
 /* Not part of rdma-core; called by the constructor of the drop-in. The device stays open from here on. */
 void sv_cm_keep_devices_open(void);
 #pragma GCC visibility pop
@@ -37,6 +44,13 @@ void sv_cm_keep_devices_open(void);
 	(20 * NSEC_PER_MSEC) /* limit of the time from a peer's disconnect to its event */
 #define CM_ANSWER_TIME \
 	(100 * NSEC_PER_MSEC) /* the same, if requests were sent to another host and not answered */
+
+/* Events that older headers lack. */
+enum {
+	CM_EVENT_ADDRINFO_RESOLVED = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1,
+	CM_EVENT_ADDRINFO_ERROR,
+	CM_EVENT_USER,
+};
 
 /* IBTA, reasons of a REJ */
 enum cm_reason {

@@ -291,7 +291,32 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
 		[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
 		[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
 		[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+		[CM_EVENT_ADDRINFO_RESOLVED] = "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
+		[CM_EVENT_ADDRINFO_ERROR] = "RDMA_CM_EVENT_ADDRINFO_ERROR",
+		[CM_EVENT_USER] = "RDMA_CM_EVENT_USER",
 	};
 
 	return (unsigned)event < sizeof(names) / sizeof(names[0]) ? names[event] : "UNKNOWN EVENT";
+}
+
+/* ---- events of the program ---- */
+
+int rdma_write_cm_event(struct rdma_cm_id *public, enum rdma_cm_event_type type, int status,
+			uint64_t arg)
+{
+	struct cm_id *id = cm_id_of(public);
+	struct cm_event *event;
+
+	if (!sv_cm_id_is_ours(id))
+		return sv_cm_fail(ENODEV);
+	if ((int)type != CM_EVENT_USER)
+		return sv_cm_fail(EINVAL);
+	event = sv_cm_event_new(id, type, status);
+	if (!event)
+		return sv_cm_fail(ENOMEM);
+	memcpy(&event->event.param, &arg, sizeof(arg)); /* older headers do not name this member */
+	sv_cm_lock();
+	sv_cm_event_post_locked(event);
+	sv_cm_unlock();
+	return 0;
 }

@@ -117,3 +117,21 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 	*info = first;
 	return 0;
 }
+
+/* Not offered: there is no subnet administration to ask, and rdma_getaddrinfo finds the addresses of a name. */
+int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
+			  const struct rdma_addrinfo *hints)
+{
+	(void)id;
+	(void)node;
+	(void)service;
+	(void)hints;
+	return sv_cm_fail(ENOTSUP);
+}
+
+int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
+{
+	(void)id;
+	(void)info;
+	return sv_cm_fail(ENOENT);
+}

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Sockets over RDMA, which this device does not offer: rsocket() fails, and so no valid descriptor exists for
- * the other calls. rpoll and rselect call the system's functions, since all descriptors are ordinary ones. */
+ * the other calls. rpoll, rselect and repoll call the system's functions, since all descriptors are ordinary ones. */
 #include <errno.h>
 #include "softverbs/base/api.h"
 #pragma GCC visibility push(default)
 #include <rdma/rsocket.h>
+/* Declarations that the headers of an older rdma-core lack. */
+#include <sys/epoll.h>
+int repoll_create(int flags);
+int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int repoll_wait(int epfd, struct epoll_event *events, int count, int timeout);
 #pragma GCC visibility pop
 
 /* Only rsocket() can be called with valid arguments. */
@@ -151,4 +156,19 @@ int riounmap(int socket, void *buf, size_t len)
 size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
 {
 	return (size_t)no_rsockets();
+}
+
+int repoll_create(int flags)
+{
+	return epoll_create1(flags);
+}
+
+int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	return epoll_ctl(epfd, op, fd, event);
+}
+
+int repoll_wait(int epfd, struct epoll_event *events, int count, int timeout)
+{
+	return epoll_wait(epfd, events, count, timeout);
 }

@@ -67,3 +67,23 @@ const char *ibv_port_state_str(enum ibv_port_state port_state)
 
 	return NAME_OF(names, (int)port_state, "unknown port state");
 }
+
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "RDMA write",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA write with immediate data",
+		[IBV_WR_SEND] = "send",
+		[IBV_WR_SEND_WITH_IMM] = "send with immediate data",
+		[IBV_WR_RDMA_READ] = "RDMA read",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "compare and swap",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "fetch and add",
+		[IBV_WR_LOCAL_INV] = "local invalidate",
+		[IBV_WR_BIND_MW] = "bind memory window",
+		[IBV_WR_SEND_WITH_INV] = "send with invalidate",
+		[IBV_WR_TSO] = "TSO",
+		[IBV_WR_DRIVER1] = "driver's own",
+	};
+
+	return NAME_OF(names, (int)opcode, "unknown operation");
+}

@@ -114,3 +114,26 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_
 	(void)flags;
 	return 0;
 }
+
+/* ---- memory of the device, hints for its DMA ---- */
+
+struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
+{
+	(void)context;
+	(void)attr;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+int ibv_dealloc_dmah(struct ibv_dmah *dmah)
+{
+	(void)dmah;
+	return EOPNOTSUPP;
+}
+
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
+{
+	(void)dm;
+	errno = EOPNOTSUPP;
+	return -1;
+}

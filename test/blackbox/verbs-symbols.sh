@@ -28,11 +28,11 @@ for dir in /usr/lib/*-linux-gnu /usr/lib64 /usr/lib; do
 	for library in libibverbs librdmacm; do
 		[ -e "$dir/$library.so.1" ] || continue
 		readelf -d "$drop/$library.so.1" | grep -q "soname: \[$library.so.1\]" || fail "$library: its SONAME"
-		# a newer rdma-core has later nodes, and another number for the private one
-		versions "$dir/$library.so.1" | grep -Ev '@@IBVERBS_(PRIVATE_|1\.1[5-9])|@@RDMACM_1\.[4-9]' >"$tmp/theirs"
-		case $(versions "$dir/$library.so.1") in
-		*IBVERBS_PRIVATE_34*) versions "$dir/$library.so.1" >"$tmp/theirs" ;;
-		esac
+		versions "$dir/$library.so.1" >"$tmp/all"
+		# an rdma-core after 65 may have later nodes, and more private names; its provider libraries are looked at above
+		later='@@IBVERBS_1\.(19|[2-9].)|@@RDMACM_1\.([6-9]|1.)'
+		grep -Eq '@@IBVERBS_PRIVATE_(34|59|65)' "$tmp/all" || later="$later|@@IBVERBS_PRIVATE_"
+		grep -Ev "$later" "$tmp/all" >"$tmp/theirs"
 		versions "$drop/$library.so.1" >"$tmp/ours"
 		comm -23 "$tmp/theirs" "$tmp/ours" >"$tmp/missing"
 		[ -s "$tmp/theirs" ] && [ ! -s "$tmp/missing" ] || fail "$library lacks symbols"
