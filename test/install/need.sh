@@ -13,9 +13,16 @@ cat >"$tmp/bin/apt-get" <<-'END'
 	#!/bin/sh
 	echo "$*" >>"$ASKED"
 END
+cat >"$tmp/bin/apt-cache" <<-'END'
+	#!/bin/sh
+	[ -n "$LISTS" ] || grep -q update "$ASKED" 2>/dev/null || exit 0
+	echo "$2:"
+	case " $OFFERED " in *" $2 "*) echo '  Candidate: 1.0' ;; *) echo '  Candidate: (none)' ;; esac
+END
 printf '#!/bin/sh\necho 0\n' >"$tmp/bin/id"
 chmod 755 "$tmp/bin"/*
-export ASKED="$tmp/asked" THERE
+LISTS=1 OFFERED='gcc make git dapl2-utils'
+export ASKED="$tmp/asked" THERE LISTS OFFERED
 
 # asks PACKAGE...: what is installed beside THERE
 asks() {
@@ -30,5 +37,13 @@ THERE='gcc make'
 THERE='gcc dapl-utils'
 [ "$(asks gcc git dapl2-utils)" = '--no-remove --no-install-recommends git' ] || fail 'a package is replaced'
 grep -q 'without dapl2-utils' "$tmp/said" || fail 'nothing is said of the package that is left out'
+
+THERE=gcc OFFERED='gcc make git'
+for LISTS in 1 ''; do
+	[ "$(asks gcc git dapl2-utils)" = '--no-remove --no-install-recommends git' ] || fail "what the release does not have, LISTS=$LISTS"
+done
+[ "$(LISTS=1 asks gcc dapl2-utils)" = '' ] || fail 'nothing is missing that the release has'
+[ "$(LISTS=1 asks gcc libibverbs-dev)" = '--no-remove --no-install-recommends libibverbs-dev' ] ||
+	fail 'what the build needs is left out'
 
 echo 'what is missing, and nothing in the place of another package'
