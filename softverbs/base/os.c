@@ -4,10 +4,14 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include "softverbs/base/os.h"
 
 #ifndef MADV_POPULATE_READ
@@ -82,6 +86,24 @@ ssize_t sv_os_move(int fd, const struct iovec *iov, unsigned count, uint64_t at,
 		return syscall(write ? SYS_pwrite64 : SYS_pread64, fd, iov->iov_base, iov->iov_len,
 			       at);
 	return syscall(write ? SYS_pwritev : SYS_preadv, fd, iov, (unsigned long)count, at, 0ul);
+}
+
+bool sv_os_moves_strings(void)
+{
+#ifdef __x86_64__
+	enum { UNKNOWN, NO, YES };
+	static _Atomic(uint8_t) known;
+	uint8_t answer = atomic_load_explicit(&known, memory_order_relaxed);
+	unsigned a, b, c, d;
+
+	if (answer == UNKNOWN) { /* in a virtual machine the instruction takes a microsecond */
+		answer = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1 << 4 ? YES : NO;
+		atomic_store_explicit(&known, answer, memory_order_relaxed);
+	}
+	return answer == YES;
+#else
+	return false;
+#endif
 }
 
 /* preadv2 with RWF_NOWAIT by its number: musl before 1.2.5 does not declare it. */

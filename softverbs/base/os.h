@@ -28,6 +28,12 @@ int sv_os_open(const char *path, int flags);
 void sv_os_close(int fd);
 ssize_t sv_os_move(int fd, const struct iovec *iov, unsigned count, uint64_t at, bool write);
 
+/*
+ * Whether the kernel copies a few bytes with the processor's moves of strings, which are said to be fast for them (FSRM of x86).
+ * AMD's then move byte by byte to a target that lies less than 16 bytes ahead of the source, in the address within 4 KiB.
+ */
+bool sv_os_moves_strings(void);
+
 /* Reads a token of an eventfd without blocking, even if the descriptor is in blocking mode; its reader may
  * have read the token already. Returns 0, EAGAIN if there is no token, or the errno with which a token
  * remains: EOPNOTSUPP before Linux 5.7 if the descriptor is in blocking mode. A token that remains costs its

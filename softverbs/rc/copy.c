@@ -9,7 +9,9 @@
 #include "util/log.h"
 #include "util/platform.h"
 
-#define PIECES (2 * SV_MAX_SGE + 2)
+#define PIECES	     (2 * SV_MAX_SGE + 2)
+#define STRING_ALIAS 4096u /* bytes, see sv_os_moves_strings */
+#define STRING_AHEAD 64u
 
 /* Stores the part [skip, skip + length) of a list in `to`. Returns its count. */
 static unsigned iov_part(const struct iovec *from, unsigned count, uint64_t skip, size_t length,
@@ -75,21 +77,36 @@ static enum copy_result copy_failed(const struct sv_peer *peer, ssize_t moved, i
 	return sv_memory_is_there(here, count, write) ? COPY_THERE : COPY_HERE;
 }
 
-/*
- * Whether a copy takes less time through a descriptor of the peer's memory: a short one in one part. The kernel makes it
- * through a page of its own.
- */
-static bool is_for_file(const struct iovec *here, unsigned here_count, unsigned there_count,
-			bool write)
+/* Whether the kernel may copy byte by byte, since the target is a little ahead of the source (sv_os_moves_strings). */
+static bool is_bytewise(const void *from, const void *to)
 {
-	return here_count == 1 && there_count == 1 && here->iov_len <= (write ? 8u : 4096u);
+	uintptr_t ahead = ((uintptr_t)to - (uintptr_t)from) % STRING_ALIAS;
+
+	return ahead && ahead < STRING_AHEAD && sv_os_moves_strings();
+}
+
+/* The kernel copies from the beginning of a page of its own. */
+bool sv_copy_file_is_bytewise(const void *to)
+{
+	return is_bytewise(NULL, to);
+}
+
+/* Whether a copy takes less time through a descriptor of the peer's memory: a short one in one part. */
+static bool is_for_file(const struct iovec *here, unsigned here_count, const struct iovec *there,
+			unsigned there_count, bool write)
+{
+	if (here_count != 1 || there_count != 1)
+		return false;
+	return write ? here->iov_len <= 8 && !sv_copy_file_is_bytewise(there->iov_base)
+		     : here->iov_len <= 4096;
 }
 
 /* Copies once between all of `there` and as much of `here`. */
 static ssize_t peer_move(struct sv_peer *peer, const struct iovec *here, unsigned here_count,
 			 const struct iovec *there, unsigned there_count, bool write)
 {
-	int file = peer->copy == SV_COPY_MEMFD || is_for_file(here, here_count, there_count, write)
+	int file = peer->copy == SV_COPY_MEMFD ||
+				   is_for_file(here, here_count, there, there_count, write)
 			   ? sv_peer_memory(peer)
 			   : -1;
 
@@ -171,13 +188,29 @@ static bool last_is_one_part(const struct divided *from)
 }
 
 /*
- * Whether the kernel stores the last bytes at once when it copies the parts. Kernels of x86 copy less than eight bytes one by
- * one, unless the processor has fast short string moves. Those before 6.4 also copy so up to the next multiple of eight,
+ * Whether the kernel stores the last bytes at `to` at once when it copies the parts. Kernels of x86 copy less than eight bytes
+ * one by one, unless the processor has fast short string moves. Those before 6.4 also copy so up to the next multiple of eight,
  * unless it has fast long ones, so that four bytes with the four before them would not be one store.
  */
-static bool is_at_once(const struct divided *from)
+static bool is_at_once(const struct divided *from, const void *to)
 {
-	return (from->last == 8 || from->last == 1) && last_is_one_part(from);
+	return last_is_one_part(from) &&
+	       (from->last == 1 ||
+		(from->last == 8 && !is_bytewise(from->part[from->body].iov_base, to)));
+}
+
+/* The last bytes, where the kernel copies them at once to their target. */
+struct apart {
+	uint8_t room[STRING_ALIAS + 8], *bytes;
+};
+
+static bool apart_fill(struct apart *apart, const struct divided *from, const void *to)
+{
+	uintptr_t ahead = (uintptr_t)to - (uintptr_t)apart->room;
+	struct iovec unit = { apart->room + (ahead + STRING_ALIAS / 2) % STRING_ALIAS, from->last };
+
+	apart->bytes = unit.iov_base;
+	return sv_memory_move(&unit, 1, from->part + from->body, from->count - from->body);
 }
 
 /*
@@ -187,17 +220,21 @@ static bool is_at_once(const struct divided *from)
 static enum copy_result unit_out(struct sv_peer *peer, const struct divided *from,
 				 const struct iovec *there)
 {
-	uint8_t bytes[8], *to = there->iov_base;
-	struct iovec unit = { bytes, from->last };
-	const struct iovec each[2] = { { bytes, 1 }, { bytes + 1, 1 } };
+	uint8_t *to = there->iov_base;
 	const struct iovec each_there[2] = { { to, 1 }, { to + 1, 1 } };
+	struct iovec each[2], unit;
+	struct apart apart;
 
-	if (peer->copy != SV_COPY_SELF && from->last == 4 && last_is_one_part(from))
+	if (peer->copy != SV_COPY_SELF && from->last == 4 && last_is_one_part(from) &&
+	    !sv_copy_file_is_bytewise(to))
 		return copy_out(peer, from->part + from->body, 1, there, 1, 4);
-	if (!sv_memory_move(&unit, 1, from->part + from->body, from->count - from->body))
+	if (!apart_fill(&apart, from, to))
 		return COPY_HERE;
+	unit = (struct iovec){ apart.bytes, from->last };
+	each[0] = (struct iovec){ apart.bytes, 1 };
+	each[1] = (struct iovec){ apart.bytes + 1, 1 };
 	if (peer->copy == SV_COPY_SELF)
-		return sv_memory_store(there, bytes) ? COPY_DONE : COPY_THERE;
+		return sv_memory_store(there, apart.bytes) ? COPY_DONE : COPY_THERE;
 	if (from->last == 2)
 		return copy_out(peer, each, 2, each_there, 2, 2);
 	return copy_out(peer, &unit, 1, there, 1, from->last);
@@ -218,7 +255,7 @@ enum copy_result sv_copy_out_polled(struct sv_peer *peer, const struct iovec *he
 	struct divided from;
 
 	divide(&from, here, here_count, skip, length, unit);
-	if (is_at_once(&from))
+	if (is_at_once(&from, parts[1].iov_base))
 		return body && !PLATFORM_STORES_IN_ORDER
 			       ? copy_out(peer, from.part, from.count, parts, 2, length)
 			       : copy_out(peer, from.part, from.count, &there, 1, length);
@@ -234,10 +271,15 @@ bool sv_copy_file(int file, uint64_t at, const struct iovec *here, unsigned here
 	struct iovec there = { (void *)(uintptr_t)at, length };
 	size_t last = write ? memory_polled(&there) : 0, body = length - last;
 	struct divided from;
+	struct apart apart;
 
 	divide(&from, here, here_count, skip, length, last);
-	if (write && !is_at_once(&from))
-		return false;
+	if (write && !is_at_once(&from, (uint8_t *)there.iov_base + body)) {
+		if (last != 8 || !apart_fill(&apart, &from, (uint8_t *)there.iov_base + body))
+			return false;
+		from.part[from.body] = (struct iovec){ apart.bytes, last };
+		from.count = from.body + 1;
+	}
 	if (PLATFORM_STORES_IN_ORDER || !body || !last)
 		return sv_os_move(file, from.part, from.count, at, write) == (ssize_t)length;
 	return sv_os_move(file, from.part, from.body, at, write) == (ssize_t)body &&

@@ -36,11 +36,14 @@ enum copy_result sv_copy_in(struct sv_peer *peer, const struct iovec *here, unsi
 
 /*
  * The same between `here` and a file in memory, from byte `at` of it on. Out: the polled bytes are written last and
- * at once. False if the file has not that many, or a page of this process is not mapped; or if the kernel would store the
- * polled bytes one by one, since they lie in two parts of `here`, or are two or four: then nothing is written.
+ * at once. False if the file has not that many, or a page of this process is not mapped; or if the polled bytes are two or
+ * four, which the kernel would store one by one: then nothing is written.
  */
 bool sv_copy_file(int file, uint64_t at, const struct iovec *here, unsigned here_count,
 		  uint64_t skip, size_t length, bool write);
+
+/* Whether the kernel may store bytes at this place one by one if they go through a descriptor of the peer's memory. */
+bool sv_copy_file_is_bytewise(const void *to);
 
 /*
  * A descriptor of the peer's memory: one that it passed (SV_COPY_MEMFD), or one that this process has opened at the first

@@ -3,6 +3,7 @@
 #include "softverbs/rc/bounce.h"
 #include "softverbs/rc/copy.h"
 #include "softverbs/rc/direct.h"
+#include "softverbs/rc/memory.h"
 #include "softverbs/rc/rdma.h"
 #include "softverbs/rc/remote_rq.h"
 #include "softverbs/rc/request.h"
@@ -67,6 +68,15 @@ static int rdma_bounce(struct sv_qp *qp, const struct rdma *rdma, uint32_t lengt
 	return sv_bounce_move(qp, &op);
 }
 
+/* Whether the way that the peer's copy class allows would not store the polled bytes at once; the peer itself does. */
+static bool rdma_is_torn(const struct sv_remote_rq *remote, const struct rdma *rdma,
+			 const struct iovec *there)
+{
+	return remote->copy == SV_COPY_MEMFD && !rdma_is_read(rdma->wr) &&
+	       sv_copy_file_is_bytewise((uint8_t *)there->iov_base + there->iov_len -
+					memory_polled(there));
+}
+
 /* This process copies, in a way that the peer's copy class allows. */
 static enum copy_result rdma_copy(struct sv_remote_rq *remote, const struct rdma *rdma,
 				  uint32_t done, struct iovec there)
@@ -114,7 +124,8 @@ static int rdma_chunk(struct sv_qp *qp, const struct rdma *rdma, uint32_t length
 	there.iov_base = (void *)(uintptr_t)va;
 	result = rdma_direct(qp, rdma, done, &there);
 	/* remote_rq_enter_locked has set `copy` */
-	if (result == COPY_THERE && unlikely(remote->copy == SV_COPY_BOUNCE))
+	if (result == COPY_THERE && unlikely(remote->copy != SV_COPY_PVM) &&
+	    (remote->copy == SV_COPY_BOUNCE || rdma_is_torn(remote, rdma, &there)))
 		return rdma_bounce(qp, rdma, length);
 	if (result == COPY_THERE)
 		result = rdma_copy(remote, rdma, done, there);

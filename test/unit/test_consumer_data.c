@@ -14,6 +14,7 @@
 
 #define FAR    32768u /* offset of the target of writes */
 #define ROUNDS 300u
+#define PAGE   4096u
 
 static void connected(void)
 {
@@ -144,15 +145,16 @@ static void test_last_word_last(void)
 	teardown();
 }
 
-/* Writes that end with the word. */
-static void flip_word(size_t word, DAT_SEG_LENGTH length)
+/* Writes that end with the word, from memory that lies so many bytes behind the target, in the address within a page. */
+static void flip_word(size_t word, DAT_SEG_LENGTH length, size_t ahead)
 {
+	size_t to = word + 4 - length, from = (FAR + to - ahead) % PAGE;
 	struct word_watch watch;
 	unsigned i;
 
 	word_watch_begin(&watch, word_at(FAR + word));
-	for (i = 0; i < 1000; i++) {
-		MUST(post_write(i, i % 2 * 64, word + 4 - length, length, 0));
+	for (i = 0; i < 600; i++) {
+		MUST(post_write(i, from + i % 2 * 2 * PAGE, to, length, 0));
 		expect_dto(a.request, a.ep, i, DAT_DTO_SUCCESS);
 	}
 	word_watch_end(&watch);
@@ -160,14 +162,18 @@ static void flip_word(size_t word, DAT_SEG_LENGTH length)
 
 static void test_word_at_once(void)
 {
-	size_t word;
+	static const size_t aheads[] = { 0, 4, 8, 12, PAGE / 2 };
+	size_t word, i;
 
 	connected();
-	memset(env.memory, 0, 64);
-	memset(env.memory + 64, 0xff, 64);
-	flip_word(64, 4);
-	for (word = 64; word < 128; word += 4) /* at each place of a line */
-		flip_word(word, 12);
+	memset(env.memory, 0, 2 * PAGE);
+	memset(env.memory + 2 * PAGE, 0xff, 2 * PAGE);
+	for (word = 64; word < 128; word += 4) { /* at each place of a line */
+		for (i = 0; i < COUNT(aheads); i++) {
+			flip_word(word, 4, aheads[i]);
+			flip_word(word, 12, aheads[i]);
+		}
+	}
 	teardown();
 }
 
