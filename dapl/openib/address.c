@@ -129,9 +129,10 @@ static int from_device(const char *name, unsigned port, struct sockaddr_storage 
 	return error;
 }
 
+/* An IPv4 address of the host, which programs expect; else its first one. */
 static int from_host(const char *name, struct sockaddr_storage *address)
 {
-	struct addrinfo *list;
+	struct addrinfo *list, *found;
 	int error = getaddrinfo(name, NULL, NULL, &list);
 
 	if (error == EAI_MEMORY || error == EAI_SYSTEM) {
@@ -141,7 +142,11 @@ static int from_host(const char *name, struct sockaddr_storage *address)
 	}
 	if (error)
 		return ENODEV;
-	memcpy(address, list->ai_addr, list->ai_addrlen);
+	for (found = list; found && found->ai_family != AF_INET; found = found->ai_next)
+		;
+	if (!found)
+		found = list;
+	memcpy(address, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(list);
 	return 0;
 }

@@ -38,6 +38,25 @@ int __wrap_ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
 	return 0;
 }
 
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **list);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **list);
+
+/* Of the host "both", the resolver knows an address of each family, that of IPv6 first; of "six", that one alone. */
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		       struct addrinfo **list)
+{
+	const struct addrinfo one = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
+
+	if (strcmp(node, "both") && strcmp(node, "six"))
+		return __real_getaddrinfo(node, service, hints, list);
+	CU_ASSERT_EQUAL_FATAL(__real_getaddrinfo("::1", NULL, &one, list), 0);
+	return strcmp(node, "both")
+		       ? 0
+		       : __real_getaddrinfo("127.0.0.9", NULL, &one, &(*list)->ai_next);
+}
+
 /* Returns the status of address_find() and captures its log. */
 static int find(const char *params, struct sockaddr_storage *address, char said[1024])
 {
@@ -80,7 +99,9 @@ static void expect_address(const char *params, const char *want)
 
 static void test_found(void)
 {
+	struct sockaddr_storage address;
 	struct addrinfo *localhost;
+	char said[1024];
 
 	expect_address("lo 0", "127.0.0.1");
 	expect_address("soft0 1", "127.0.0.1");
@@ -90,6 +111,9 @@ static void test_found(void)
 		expect_address("localhost 0", "127.0.0.1");
 		freeaddrinfo(localhost);
 	}
+	expect_address("both 0", "127.0.0.9");
+	CU_ASSERT_EQUAL(find("six 0", &address, said), 0);
+	CU_ASSERT_EQUAL(address.ss_family, AF_INET6);
 }
 
 static void test_port(void)
