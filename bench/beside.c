@@ -84,6 +84,22 @@ bool beside_set(enum variant variant)
 	return false;
 }
 
+/* The loader prints what it would load; the provider comes in the same package. */
+bool beside_has_packaged(const char *program)
+{
+	char line[PATH_MAX + 64];
+	bool found = false;
+	FILE *out;
+
+	snprintf(line, sizeof(line), "LD_TRACE_LOADED_OBJECTS=1 '%s'", program);
+	out = beside_set(PACKAGED) ? popen(line, "r") : NULL;
+	while (out && fgets(line, sizeof(line), out))
+		found |= strstr(line, "libdat2.so.2 => /") != NULL;
+	if (out)
+		pclose(out);
+	return found;
+}
+
 void beside_end(void)
 {
 	unlink(conf);

@@ -19,6 +19,8 @@ bool beside_begin(void);
  * build.
  */
 bool beside_set(enum variant variant);
+/* Whether this program finds the packaged libraries. */
+bool beside_has_packaged(const char *program);
 void beside_end(void);
 
 /* Binds this process, and programs that it executes later, to one processor. */
