@@ -52,4 +52,4 @@ static const struct unit_test tests[] = {
 	{ "in the memory of a process, through a descriptor that it passed", words_by_descriptor },
 };
 
-UNIT_MAIN("softverbs words", tests)
+UNIT_MAIN_UNLESS(PROCESS_TSAN, "the rig has threads before it forks", "softverbs_words", tests)
