@@ -202,7 +202,7 @@ static int without_rights(rig_make *make, bool allowed)
 	writes(make);
 	/* few, since each may wait for the owner's engine, which has to get a processor beside threads that poll */
 	if (make == rig_file_open && rig_begin(&rig, make)) {
-		flip_words(&rig, 10);
+		flip_words(&rig, 3);
 		rig_close(&rig);
 	}
 	return CU_get_number_of_failures() != failures;

@@ -29,8 +29,10 @@ static inline void flip_word(struct rig *rig, uint32_t word, uint32_t length, bo
 			node_sge(&rig->node, from, 2),
 		};
 
-		if (rig_do(rig, IBV_WR_RDMA_WRITE, sge, halves ? 2 : 1, word + 4 - length))
+		if (rig_do(rig, IBV_WR_RDMA_WRITE, sge, halves ? 2 : 1, word + 4 - length)) {
 			CU_FAIL("a write of a word");
+			break;
+		}
 	}
 	word_watch_end(&watch);
 }
