@@ -228,7 +228,7 @@ check-lto:
 check-lto-suites: all $(addprefix $(B)/test/,$(lto_suites))
 	$(Q)$(test_env) test/run $(addprefix $(B)/test/,$(lto_suites)) test/blackbox/verbs-symbols.sh
 check-fresh:
-	$(Q)SHORT='$(SHORT)' test/fresh/run
+	$(Q)SHORT='$(SHORT)' RELEASE='$(RELEASE)' test/fresh/run
 # All rows in all ways for all users; with FULL=1 each in as many rounds as a measurement needs.
 check-verbs: tests
 	$(Q)$(test_env) JOBS=1 LIMIT=1200 test/run test/blackbox/verbs-symbols.sh test/blackbox/verbs-perftest-speed.sh \

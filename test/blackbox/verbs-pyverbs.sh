@@ -13,7 +13,11 @@ python=/usr/bin/python3			# the version that the packages are built for
 cp -r "$suite" "$tmp/tests"
 gunzip -f "$tmp"/tests/*.gz
 rm -f "$tmp"/tests/test_mlx5* "$tmp"/tests/test_efa* "$tmp"/tests/test_cuda*
-timeout -k 2 "$longest" "$sv" $python "$tmp/tests/run_tests.py" -v --dev soft0 --gid 0 >"$tmp/run" 2>&1
+# Newer ones ask rdma(8) for the device's network interface, which fails where the kernel has no RDMA.
+mkdir "$tmp/tools"
+printf '#!/bin/sh\necho "[]"\n' >"$tmp/tools/rdma"
+chmod 755 "$tmp/tools/rdma"
+PATH="$tmp/tools:$PATH" timeout -k 2 "$longest" "$sv" $python "$tmp/tests/run_tests.py" -v --dev soft0 --gid 0 >"$tmp/run" 2>&1
 status=$?
 [ $status -le 1 ] || fail "the suite ended with status $status"
 says run '^Ran 1[0-9][0-9] tests' || fail 'the suite did not run'

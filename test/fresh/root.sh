@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-# Sourced by tests that need a bare Debian 12, in the folder $root, which is removed with the test. Needs root and
-# debootstrap. FRESH names the folder (default: a new one in TMPDIR).
+# Sourced by tests that need a bare Debian, in the folder $root, which is removed with the test. Needs root and
+# debootstrap. RELEASE names the release (default: bookworm, Debian 12), FRESH the folder (default: a new one in TMPDIR).
 need debootstrap util-linux
 [ "$(id -u)" -eq 0 ] || { echo "$0: needs root, for chroot" >&2; exit 1; }
 
@@ -16,7 +16,7 @@ trap 'rm -rf --one-file-system "$root"' EXIT
 
 mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)*\([^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
 echo "debootstrap into a folder, from ${mirror:-the default mirror}"
-debootstrap --variant=minbase bookworm "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
+debootstrap --variant=minbase "${RELEASE:-bookworm}" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
 	{ tail -n 20 "$root.log" >&2; exit 1; }
 rm -f "$root.log"
 
