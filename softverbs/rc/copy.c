@@ -226,7 +226,7 @@ static enum copy_result unit_out(struct sv_peer *peer, const struct divided *fro
 	struct apart apart;
 
 	if (peer->copy != SV_COPY_SELF && from->last == 4 && last_is_one_part(from) &&
-	    !sv_copy_file_is_bytewise(to))
+	    !is_bytewise(from->part[from->body].iov_base, to))
 		return copy_out(peer, from->part + from->body, 1, there, 1, 4);
 	if (!apart_fill(&apart, from, to))
 		return COPY_HERE;

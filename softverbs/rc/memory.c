@@ -73,9 +73,12 @@ __attribute__((no_sanitize("thread"))) static void store_unseen(void *to, uint64
 bool sv_memory_store(const struct iovec *at, uint8_t *data)
 {
 	uintptr_t begin = (uintptr_t)at->iov_base;
+	int error = sv_os_populate(begin, begin + at->iov_len, true);
 	uint64_t value = 0;
 
-	if (sv_os_populate(begin, begin + at->iov_len, true)) {
+	if (error == ENOSYS && sv_os_touch(begin)) /* it lies in one page */
+		error = 0;
+	if (error) {
 		fence_release();
 		return sv_memory_copy(at, data, true);
 	}

@@ -15,10 +15,12 @@
 
 #define LONG 5000u
 
-static uint8_t source[LONG];
-static _Alignas(64) uint8_t sink[LONG];
+static _Alignas(4096) uint8_t source[LONG], room[1024 + LONG];
+static uint8_t *const sink = room + 1024;
 static unsigned calls;
-static size_t ends[8]; /* where a part of either list of the last call ends */
+static bool strings, no_populate;	   /* what the processor does, and what the kernel lacks */
+static const uint8_t *last_from, *last_to; /* the last part of the last call */
+static size_t ends[8];			   /* where a part of either list of the last call ends */
 static unsigned end_count;
 
 static void ends_add(const struct iovec *iov, unsigned long count)
@@ -31,10 +33,27 @@ static void ends_add(const struct iovec *iov, unsigned long count)
 	}
 }
 
+int __real_sv_os_populate(uintptr_t begin, uintptr_t end, bool write);
+int __wrap_sv_os_populate(uintptr_t begin, uintptr_t end, bool write);
+bool __wrap_sv_os_moves_strings(void);
+
+int __wrap_sv_os_populate(uintptr_t begin, uintptr_t end, bool write)
+{
+	return no_populate ? ENOSYS : __real_sv_os_populate(begin, end, write);
+}
+
+bool __wrap_sv_os_moves_strings(void)
+{
+	return strings;
+}
+
 ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long here_count,
 			  const struct iovec *there, unsigned long there_count, unsigned long flags)
 {
 	calls++;
+	last_from = here[here_count - 1].iov_base;
+	last_to = (const uint8_t *)there[there_count - 1].iov_base +
+		  there[there_count - 1].iov_len - here[here_count - 1].iov_len;
 	end_count = 0;
 	ends_add(here, here_count);
 	ends_add(there, there_count);
@@ -192,6 +211,80 @@ static void short_copies_by_descriptor(void)
 	close(link[0]);
 }
 
+/* ---- what stores a word at once ---- */
+
+/* The target of the last part is not a little ahead of the source, where such a processor moves byte by byte. */
+static bool last_is_moved_at_once(void)
+{
+	size_t ahead = ((size_t)last_to - (size_t)last_from) % 4096;
+
+	return !ahead || ahead >= 64;
+}
+
+static void words_are_not_moved_byte_by_byte(void)
+{
+	static const size_t lengths[] = { 4, 8, 12, 16, 24 };
+	struct sv_peer to = peer();
+
+	strings = true;
+	for (size_t ahead = 0; ahead < 128; ahead += 4) {
+		for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+			struct iovec here = { source + 1024 - ahead, lengths[i] };
+
+			refill();
+			CU_ASSERT_EQUAL(sv_copy_out_polled(&to, &here, 1, 0,
+							   (struct iovec){ sink, lengths[i] }),
+					COPY_DONE);
+			CU_ASSERT_EQUAL(memcmp(sink, here.iov_base, lengths[i]), 0);
+			CU_ASSERT_TRUE(last_is_moved_at_once());
+		}
+	}
+	strings = false;
+}
+
+/* The kernel copies what goes through a descriptor from the beginning of a page. */
+static void words_at_the_beginning_of_a_page(void)
+{
+	struct sv_peer to = peer();
+	int link[2];
+
+	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, link), 0);
+	to.doorbell = link[0];
+	strings = true;
+	for (size_t at = 0; at < 128; at += 4) {
+		struct iovec here = { source + 2048, 4 };
+
+		refill();
+		CU_ASSERT_EQUAL(sv_copy_out_polled(&to, &here, 1, 0,
+						   (struct iovec){ room + 4096 + at, 4 }),
+				COPY_DONE);
+		CU_ASSERT_EQUAL(memcmp(room + 4096 + at, source + 2048, 4), 0);
+		CU_ASSERT_EQUAL(calls == 0, !at || at >= 64);
+		CU_ASSERT_TRUE(!calls || last_is_moved_at_once());
+	}
+	strings = false;
+	close(to.memory);
+	close(link[0]);
+	close(link[1]);
+}
+
+/* Kernels before 5.14 cannot be told to populate pages. */
+static void own_words_on_older_kernels(void)
+{
+	struct sv_peer to = { .pid = getpid(), .copy = SV_COPY_SELF };
+	struct iovec here = { source, 12 };
+
+	no_populate = true;
+	refill();
+	CU_ASSERT_EQUAL(sv_copy_out_polled(&to, &here, 1, 0, (struct iovec){ sink, 12 }),
+			COPY_DONE);
+	CU_ASSERT_EQUAL(memcmp(sink, source, 12), 0);
+	CU_ASSERT_PTR_NOT_EQUAL(last_to, sink + 8); /* this process has stored it */
+	CU_ASSERT_EQUAL(sv_copy_out_polled(&to, &here, 1, 0, (struct iovec){ (void *)4096, 4 }),
+			COPY_THERE);
+	no_populate = false;
+}
+
 static void *copy_cancelled(void *arg)
 {
 	struct sv_peer *to = arg;
@@ -225,6 +318,11 @@ static const struct unit_test tests[] = {
 	  last_unit_by_itself },
 	{ "a message is moved as it was posted", message_in_one_part },
 	{ "short copies go by a descriptor of the peer's memory", short_copies_by_descriptor },
+	{ "a processor that moves strings byte by byte stores a word at once",
+	  words_are_not_moved_byte_by_byte },
+	{ "and at the beginning of a page, where the kernel copies from one",
+	  words_at_the_beginning_of_a_page },
+	{ "a word of the own memory is stored, on older kernels, too", own_words_on_older_kernels },
 	{ "a copy by that descriptor is no cancellation point", copies_are_not_cancelled },
 };
 
