@@ -11,16 +11,21 @@ for side in server client; do
 	says $side 'return status 0' || fail "ucmatose -c 500: $side"
 done
 
-# The server stays alive.
-start server "$sv" cmtime -b 127.0.0.1 -c 100
-server_pid=$started
-within 30 cm_listens 7471 || fail 'cmtime does not listen'
-timeout -k 2 "$longest" "$sv" cmtime -s 127.0.0.1 -c 100 >"$tmp/client" 2>&1 || fail "cmtime ended with status $?"
-for step in 'create id' 'resolve addr' 'resolve route' '\(cm \)\?connect' 'disconnect' 'destroy'; do
-	says client "^$step" || fail "cmtime prints no line for $step"
-done
-kill_program "$server_pid"
-wait "$server_pid"
+# That of rdma-core 61 is another program of the same name.
+table='its cmtime has other options'
+if "$sv" cmtime -h 2>&1 | grep -q '\[-s '; then
+	# The server stays alive.
+	start server "$sv" cmtime -b 127.0.0.1 -c 100
+	server_pid=$started
+	within 30 cm_listens 7471 || fail 'cmtime does not listen'
+	timeout -k 2 "$longest" "$sv" cmtime -s 127.0.0.1 -c 100 >"$tmp/client" 2>&1 || fail "cmtime ended with status $?"
+	for step in 'create id' 'resolve addr' 'resolve route' '\(cm \)\?connect' 'disconnect' 'destroy'; do
+		says client "^$step" || fail "cmtime prints no line for $step"
+	done
+	kill_program "$server_pid"
+	wait "$server_pid"
+	table='the table of cmtime'
+fi
 
 within 3 nothing_left || fail 'names of the software device are left'
-echo '500 connections at once under 1024 descriptors; the table of cmtime'
+echo "500 connections at once under 1024 descriptors; $table"
