@@ -29,11 +29,12 @@ is_offered() {
 	LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'
 }
 
-# without_gone PACKAGE...: prints those that this release has. Before the lists of packages were fetched, all are printed.
+# without_gone PACKAGE...: prints those that this release is known to have. Before the lists of packages were fetched,
+# that is none of may_be_gone.
 without_gone() {
 	for package; do
 		case " $may_be_gone " in
-		*" $package "*) is_offered "$package" || ! is_offered make || continue ;;
+		*" $package "*) is_offered "$package" || continue ;;
 		esac
 		printf ' %s' "$package"
 	done
@@ -55,19 +56,22 @@ need() {
 		fi
 	done
 	# shellcheck disable=SC2086
-	missing=$(without_gone $missing)
-	[ -n "$missing" ] || return 0
+	offered=$(without_gone $missing)
 	if [ "$(id -u)" -ne 0 ]; then
+		[ -n "$offered" ] || return 0
 		echo "Missing packages. As root, run:" >&2
-		echo "apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+		echo "apt-get update && apt-get install -y --no-install-recommends$offered" >&2
 		return 1
 	fi
-	echo "installing:$missing (this takes a minute or two)"
+	[ -n "$offered" ] || { [ -n "$missing" ] && ! is_offered make; } || return 0
 	log=$(mktemp) || return
+	echo 'fetching the lists of packages'
 	# The lists may be there already; if an update fails, the installation shows whether that matters.
 	apt-get update >"$log" 2>&1 || :
 	# shellcheck disable=SC2086
 	missing=$(without_gone $missing)
+	[ -n "$missing" ] || { rm -f "$log"; return 0; }
+	echo "installing:$missing (this takes a minute or two)"
 	# Another program may be installing, and a mirror may fail once.
 	# shellcheck disable=SC2086
 	if ! DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 \

@@ -19,15 +19,20 @@ cat >"$tmp/bin/apt-cache" <<-'END'
 	echo "$2:"
 	case " $OFFERED " in *" $2 "*) echo '  Candidate: 1.0' ;; *) echo '  Candidate: (none)' ;; esac
 END
-printf '#!/bin/sh\necho 0\n' >"$tmp/bin/id"
+printf '#!/bin/sh\necho "${USER_ID:-0}"\n' >"$tmp/bin/id"
 chmod 755 "$tmp/bin"/*
 LISTS=1 OFFERED='gcc make git dapl2-utils'
 export ASKED="$tmp/asked" THERE LISTS OFFERED
 
+# needs PACKAGE...: what need says is in $tmp/said
+needs() {
+	rm -f "$tmp/asked"
+	PATH="$tmp/bin:$PATH" sh -c '. tools/need.sh; need "$@"' - "$@" >"$tmp/said" 2>&1
+}
+
 # asks PACKAGE...: what is installed beside THERE
 asks() {
-	rm -f "$tmp/asked"
-	PATH="$tmp/bin:$PATH" sh -c '. tools/need.sh; need "$@"' - "$@" >"$tmp/said" 2>&1 || fail "need $*"
+	needs "$@" || fail "need $*"
 	sed -n 's/.* install -y //p' "$tmp/asked" 2>/dev/null
 }
 
@@ -45,5 +50,16 @@ done
 [ "$(LISTS=1 asks gcc dapl2-utils)" = '' ] || fail 'nothing is missing that the release has'
 [ "$(LISTS=1 asks gcc libibverbs-dev)" = '--no-remove --no-install-recommends libibverbs-dev' ] ||
 	fail 'what the build needs is left out'
+
+# An ordinary user gets a command that works, whatever the release has.
+export USER_ID=1000
+LISTS=''
+needs gcc git dapl2-utils && fail 'need is content without git'
+grep -q ' --no-install-recommends git$' "$tmp/said" || fail 'the command of an ordinary user without lists'
+needs gcc dapl2-utils || fail 'a package that the release may not have is insisted on'
+LISTS=1 OFFERED='gcc make git dapl2-utils'
+needs gcc git dapl2-utils && fail 'need is content without git and dapl2-utils'
+grep -q ' --no-install-recommends git dapl2-utils$' "$tmp/said" || fail 'the command of an ordinary user'
+[ ! -e "$tmp/asked" ] || fail 'an ordinary user installs'
 
 echo 'what is missing, and nothing in the place of another package'
