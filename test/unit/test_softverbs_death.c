@@ -351,6 +351,7 @@ static void receiver_dies(void)
 			failed = wc.status;
 		}
 		CU_ASSERT_EQUAL(failed, IBV_WC_RETRY_EXC_ERR);
+		CU_ASSERT_EQUAL(ended, sent);
 		CU_ASSERT_EQUAL(node_send(&node, 0, 7, 0, 8, 0), 0);
 		CU_ASSERT_TRUE(node_poll(&node, &wc));
 		CU_ASSERT_EQUAL(wc.status, IBV_WC_WR_FLUSH_ERR);
