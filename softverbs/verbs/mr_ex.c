@@ -6,8 +6,8 @@
 #include "softverbs/base/os.h"
 #include "softverbs/object/object.h"
 
-/* struct ibv_mr_init_attr of rdma-core 65, which headers before 59 lack. Programs that were built with an older one end
- * it before a field that they do not name in the mask. */
+/* struct ibv_mr_init_attr of rdma-core 65, which older headers lack or end before its last field. A program that was built
+ * with those does not name the field in the mask. */
 struct mr_init_attr {
 	size_t length;
 	int access;

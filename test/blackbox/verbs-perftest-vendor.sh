@@ -6,7 +6,7 @@
 . test/blackbox/lib-perftest.sh
 
 export VERBS_PRELOAD=$BUILD/test/verbs-vendor.so VERBS_VENDOR=0x02c9:4123
-# From version 25 on it asks libmlx5 about a device of this vendor, and that does not know this one.
+# Version 25.01 asks libmlx5 about a device of this vendor, and that does not know this one.
 meet "tcp_listens $port" "ib_send_lat -F -d soft0 -x 0 -p $port -n 10" "ib_send_lat -F -d soft0 -x 0 -p $port -n 10 127.0.0.1" ||
 	! says client 'Failed to query device capabilities' || skip 'this perftest wants a device of libmlx5'
 wait "$server_pid"
