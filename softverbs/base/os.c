@@ -69,6 +69,36 @@ bool sv_os_is_mapped(uintptr_t begin, uintptr_t end)
 	return !syscall(SYS_msync, begin, end - begin, MS_ASYNC) || errno != ENOMEM;
 }
 
+bool sv_os_promises_strictly(void)
+{
+	char mode = 0;
+	int fd = sv_os_open("/proc/sys/vm/overcommit_memory", O_RDONLY);
+
+	if (fd < 0)
+		return false;
+	if (read(fd, &mode, 1) != 1)
+		mode = 0;
+	sv_os_close(fd);
+	return mode == '2';
+}
+
+/* A signal ends a piece, and the kernel frees what it has allocated of it. */
+#define ALLOCATE_PIECE (256u << 10)
+
+int sv_os_allocate(int fd, uint64_t begin, uint64_t end)
+{
+	while (begin < end) {
+		uint64_t rest = end - begin;
+		uint64_t piece = rest < ALLOCATE_PIECE ? rest : ALLOCATE_PIECE;
+
+		if (!fallocate(fd, 0, (off_t)begin, (off_t)piece))
+			begin += piece;
+		else if (errno != EINTR)
+			return errno == ENOSPC ? ENOMEM : errno;
+	}
+	return 0;
+}
+
 int sv_os_open(const char *path, int flags)
 {
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);

@@ -23,6 +23,14 @@ bool sv_os_is_mapped(uintptr_t begin, uintptr_t end);
  * write of another thread is lost. One system call; the page is present afterwards. */
 bool sv_os_touch(uintptr_t at);
 
+/* True if the kernel promises no more memory than there is (vm.overcommit_memory 2). A page of a file in shared memory is
+ * promised when it is first touched, and if it cannot be then, the access raises SIGBUS. */
+bool sv_os_promises_strictly(void);
+
+/* Allocates the pages from `begin` to `end` in a file in shared memory. 0; ENOMEM if there is no memory for them, or another
+ * errno. */
+int sv_os_allocate(int fd, uint64_t begin, uint64_t end);
+
 /* open, close, preadv and pwritev that are no cancellation points, for a thread that may hold a lock. -1 with errno. */
 int sv_os_open(const char *path, int flags);
 void sv_os_close(int fd);

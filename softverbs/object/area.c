@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "softverbs/object/area.h"
 #include "softverbs/base/foreign.h"
+#include "softverbs/base/os.h"
 #include "softverbs/base/lock_rank.h"
 #include "softverbs/base/settings.h"
 #include "util/log.h"
@@ -138,11 +139,17 @@ static int heaps_open(struct area *area, uint64_t size)
 
 	if (private == MAP_FAILED)
 		return errno;
+	for (int i = 0; i < HEAPS; i++)
+		area->heap[i].fd = -1;
 	area->heap[HEAP_BY_OWNER].base = (uint8_t *)area->by_owner;
 	area->heap[HEAP_BY_OWNER].next = sizeof(*area->by_owner);
 	area->heap[HEAP_BY_PEERS].base = (uint8_t *)area->by_peers;
 	area->heap[HEAP_BY_PEERS].next = sizeof(*area->by_peers);
 	area->heap[HEAP_OWN].base = private;
+	if (sv_os_promises_strictly()) {
+		area->heap[HEAP_BY_OWNER].fd = area->by_owner_fd;
+		area->heap[HEAP_BY_PEERS].fd = area->by_peers_fd;
+	}
 	for (int i = 0; i < HEAPS; i++) {
 		area->heap[i].size = size;
 		pthread_mutex_init(&area->heap[i].lock, NULL);
@@ -212,7 +219,7 @@ int sv_area_open(struct sv_peer *self)
 	self->by_owner = area->by_owner;
 	self->by_peers = area->by_peers;
 	if (err) {
-		log_at(LOG_ERROR, "softverbs: shared areas of %llu bytes: %s",
+		log_at(LOG_ERROR, "softverbs: shared areas of up to %llu bytes: %s",
 		       (unsigned long long)size, strerror(err));
 		sv_area_close(self);
 		return err;

@@ -31,6 +31,8 @@ struct heap {
 	uint8_t *base;
 	uint64_t next, size; /* bytes; those from `next` on were never allocated and are zero */
 	uint64_t opened;     /* bytes that are accessible; the rest is only reserved */
+	int fd; /* the heap's file, if a page may be missing when it is touched; else -1 */
+	uint64_t allocated;	     /* bytes of that file that have pages */
 	uint64_t shorts, shorts_end; /* what is left of the block from which short ones are cut */
 	struct heap_free *free[HEAP_CLASSES];
 	struct heap_free *taken; /* spare entries, one for each block in use */
@@ -132,7 +134,7 @@ void *sv_heap_alloc_zero(enum area_heap heap, uint64_t size, uint64_t *offset);
 void sv_heap_free(enum area_heap heap, void *block, uint64_t size);
 void sv_heap_close(struct heap *heap);
 /*
- * Makes the first `end` bytes accessible. 0 or errno. The caller holds the heap's lock, or no
+ * Makes the first `end` bytes accessible, so that no access to them fails. 0 or errno. The caller holds the heap's lock, or no
  * other thread uses the heap yet.
  */
 int sv_heap_reach(struct heap *heap, uint64_t end);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "softverbs/base/os.h"
 #include "softverbs/object/area.h"
 #include "util/log.h"
 
@@ -30,12 +31,29 @@ static struct heap_free *free_pop(struct heap *heap, unsigned class)
 	return entry;
 }
 
+/* No page can be missing later, when the access to it would raise SIGBUS. */
+static int pages_allocate(struct heap *heap, uint64_t end)
+{
+	int error;
+
+	if (heap->fd < 0 || end <= heap->allocated)
+		return 0;
+	error = sv_os_allocate(heap->fd, heap->allocated, end);
+	if (error)
+		log_at(LOG_WARN, "softverbs: %llu bytes of shared memory: %s",
+		       (unsigned long long)(end - heap->allocated), strerror(error));
+	else
+		heap->allocated = end;
+	return error;
+}
+
 int sv_heap_reach(struct heap *heap, uint64_t end)
 {
 	uint64_t to = (end + AREA_STEP - 1) / AREA_STEP * AREA_STEP;
+	int error = pages_allocate(heap, end);
 
-	if (end <= heap->opened)
-		return 0;
+	if (error || end <= heap->opened)
+		return error;
 	if (mprotect(heap->base + heap->opened, to - heap->opened, PROT_READ | PROT_WRITE))
 		return errno;
 	heap->opened = to;
