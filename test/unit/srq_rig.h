@@ -67,6 +67,15 @@ static inline DAT_COUNT outstanding(void)
 	return param.outstanding_dto_count;
 }
 
+/* How many receives the SRQ takes, which may be more than were asked for. */
+static inline DAT_COUNT srq_room(void)
+{
+	DAT_SRQ_PARAM param;
+
+	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
+	return param.max_recv_dtos;
+}
+
 static inline void expect_notice(DAT_EP_HANDLE ep)
 {
 	DAT_EVENT event;
