@@ -14,6 +14,8 @@ struct dapl_evd;
 struct upward {
 	/* A request of the EP failed. Called with the lock of one of its EVDs held. */
 	void (*ep_dto_failed)(struct obj *ep);
+	/* A request or receive of the EP was flushed. Likewise. */
+	void (*ep_dto_flushed)(struct obj *ep);
 	/* The IA has a zero-based region: its EPs post nothing inline from now on. The caller holds no lock of the IA. */
 	void (*ep_inline_end)(struct dapl_ia *ia);
 	/*

@@ -64,6 +64,7 @@ struct dapl_ep {
 	struct task
 		task; /* EP_DUE_*, EP_FACT_*; its deadline is that of the next step of the present state */
 	uint32_t retired_seen; /* in CONNECTED: completions at the last poll (ep/task.c) */
+	bool flushed_seen;     /* likewise: whether one was flushed */
 	uint32_t posted_seen;  /* in DISCONNECTED: posts when the flush was put off (ep/task.c) */
 	/* In DISCONNECT_PENDING, or if peer_disconnected: outstanding requests are awaited until then. */
 	uint64_t give_up;
@@ -268,9 +269,11 @@ bool ep_drain(struct dapl_ep *ep);
 #define EP_FACT_QP_FAILED  (TASK_FACT << 1)
 #define EP_FACT_DEVICE	   (TASK_FACT << 2) /* the device reported an error of the QP */
 #define EP_FACT_LAST_WQE   (TASK_FACT << 3) /* the QP holds no buffer of the SRQ any more */
+#define EP_FACT_FLUSHED	   (TASK_FACT << 4)
 void ep_task_run(struct task *task, unsigned mask);
 /* upward.h */
 void ep_dto_failed(struct obj *ep);
+void ep_dto_flushed(struct obj *ep);
 /* Called by the event thread for async events of the device (ia/async_upcall.c). */
 void ep_qp_failed(struct dapl_ep *ep);
 void ep_device_error(struct dapl_ep *ep);

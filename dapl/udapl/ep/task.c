@@ -52,6 +52,11 @@ void ep_dto_failed(struct obj *ep)
 	fact_set((struct dapl_ep *)ep, EP_FACT_DTO_FAILED, EP_DUE_FACTS);
 }
 
+void ep_dto_flushed(struct obj *ep)
+{
+	fact_set((struct dapl_ep *)ep, EP_FACT_FLUSHED, 0);
+}
+
 void ep_qp_failed(struct dapl_ep *ep)
 {
 	fact_set(ep, EP_FACT_QP_FAILED, EP_DUE_FACTS);
@@ -88,16 +93,20 @@ static uint32_t retired(struct dapl_ep *ep)
 void ep_poll_begin_locked(struct dapl_ep *ep)
 {
 	ep->retired_seen = retired(ep);
+	ep->flushed_seen = task_mask(&ep->task) & EP_FACT_FLUSHED;
 	ep_deadline_set_locked(ep, (clock_now() / POLL_EVERY + 1) * POLL_EVERY);
 }
 
 /*
  * A consumer that takes completions finds the failed one itself. If the EVD has no room for all completions, the state
- * of the QP is queried, which may be a system call.
+ * of the QP is queried, which may be a system call; and after a flush, if the end of the connection has not come until the next
+ * poll: soft-RoCE of Linux 6.12 flushes the failed request, too, and names no failure.
  */
 static void ep_poll_step_locked(struct dapl_ep *ep)
 {
-	if (ep->retired_seen == retired(ep) && !ep_drain(ep) && ib_qp_is_broken(ep->qp))
+	bool suspect = ep->flushed_seen || (ep->retired_seen == retired(ep) && !ep_drain(ep));
+
+	if (suspect && ib_qp_is_broken(ep->qp))
 		ep_qp_failed(ep);
 	ep_poll_begin_locked(ep);
 }

@@ -139,7 +139,9 @@ unsigned dto_complete_slow(struct dapl_evd *evd, struct obj *ep, struct dto_ring
 		if (!failed)
 			made = dto_event_that_wakes(evd, slot->flags);
 	}
-	if (failed && translated.status != DAT_DTO_ERR_FLUSHED && slot->operation != DTO_MARKER)
+	if (translated.status == DAT_DTO_ERR_FLUSHED)
+		upward.ep_dto_flushed(ep);
+	else if (failed && slot->operation != DTO_MARKER)
 		upward.ep_dto_failed(ep);
 	if (ring)
 		dto_retire(ring, (uint32_t)(slot - ring->slots));

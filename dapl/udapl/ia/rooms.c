@@ -32,6 +32,7 @@ void rooms_open(void)
 	obj_pool_open(OBJ_UD_PEER, sizeof(struct dapl_ud_peer), AFTER_OBJ);
 	upward = (struct upward){
 		.ep_dto_failed = ep_dto_failed,
+		.ep_dto_flushed = ep_dto_flushed,
 		.ep_inline_end = ep_inline_end,
 		.ep_flights_land = ep_flights_land,
 		.cno_set = evd_set_cno,
