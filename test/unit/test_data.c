@@ -490,28 +490,6 @@ static void test_ping_pong_asleep(void)
 	teardown();
 }
 
-static void test_solicited(void)
-{
-	DAT_EP_ATTR attr = { .max_recv_dtos = 8,
-			     .max_request_dtos = 8,
-			     .max_recv_iov = 1,
-			     .max_request_iov = 1,
-			     .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG };
-	DAT_COUNT more;
-	DAT_EVENT event;
-
-	setup(&attr);
-	post_recvs(&b, 2);
-	OK(try_send(&a, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	done(a.request); /* the message has arrived; at the start of a wait any event counts */
-	OK(dat_evd_wait(b.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more));
-	IS(dat_evd_wait(b.recv, 1000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
-	OK(try_send(&a, 2, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
-	OK(dat_evd_wait(b.recv, DAT_TIMEOUT_INFINITE, 1, &event, &more));
-	CU_ASSERT_EQUAL(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
-	teardown();
-}
-
 static const struct unit_test tests[] = {
 	{ "a message is scattered in order, and other memory is unchanged", test_send },
 	{ "writes and reads transfer their segments", test_write_and_read },
@@ -534,7 +512,6 @@ static const struct unit_test tests[] = {
 	{ "posts from several threads complete once and in each thread's order",
 	  test_parallel_posts },
 	{ "two threads that block for each other's messages are woken", test_ping_pong_asleep },
-	{ "a solicited message wakes the receiver", test_solicited },
 };
 
 UNIT_MAIN("data", tests)
