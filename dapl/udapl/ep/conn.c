@@ -82,6 +82,14 @@ static void recvs_end(struct dapl_ep *ep)
 		ib_qp_error(ep->qp);
 }
 
+static void flush_expect_locked(struct dapl_ep *ep)
+{
+	if (!ep->recv_evd || ep->flush_expected)
+		return;
+	ep->flush_expected = true;
+	evd_flush_expect(ep->recv_evd);
+}
+
 struct ib_conn *ep_end_locked(struct dapl_ep *ep, DAT_EVENT_NUMBER event, const void *data,
 			      uint32_t size)
 {
@@ -92,8 +100,10 @@ struct ib_conn *ep_end_locked(struct dapl_ep *ep, DAT_EVENT_NUMBER event, const 
 	if (!ep_next(was, EP_ENDED, &next))
 		return NULL;
 	/* The QP is in error before the EP enters the state that accepts requests to flush them. */
-	if (ep->qp)
+	if (ep->qp) {
+		flush_expect_locked(ep);
 		ib_qp_error(ep->qp);
+	}
 	ep_set_state_locked(ep, EP_ENDED);
 	recvs_end(ep);
 	ep->was_up |= was != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;

@@ -68,6 +68,7 @@ struct dapl_ep {
 	uint32_t posted_seen;  /* in DISCONNECTED: posts when the flush was put off (ep/task.c) */
 	/* In DISCONNECT_PENDING, or if peer_disconnected: outstanding requests are awaited until then. */
 	uint64_t give_up;
+	bool flush_expected; /* by recv_evd, as long as this QP may flush receives: evd_flush_expect */
 	bool peer_disconnected; /* the peer has disconnected, and requests are outstanding */
 	bool dreq_sent;		/* in DISCONNECT_PENDING: the CM was asked to disconnect */
 	bool marker_posted;	/* the graceful part's marker is posted */

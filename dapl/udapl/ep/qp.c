@@ -304,6 +304,9 @@ static void qp_hide(struct dapl_ep *ep, struct ib_qp *qp)
 	post_locks_release(ep);
 	dto_forget(ep->request_evd);
 	dto_forget(ep->recv_evd);
+	if (ep->flush_expected)
+		evd_flush_over(ep->recv_evd);
+	ep->flush_expected = false;
 }
 
 /*

@@ -34,23 +34,44 @@ static DAT_RETURN cq_arm_locked(struct dapl_evd *evd, bool solicited)
 	return DAT_SUCCESS;
 }
 
+/* A device may not count as solicited what it flushes: soft-RoCE of Linux 6.12 does not. */
+static bool arms_narrow_locked(const struct dapl_evd *evd, bool solicited)
+{
+	return (solicited || evd->arming & EVD_SOLICITED) && !evd->flushes;
+}
+
 void evd_rearm_locked(struct dapl_evd *evd)
 {
 	/* A failure was logged; the next wait or arm call arms again. */
 	if (evd->arming & EVD_ARMED &&
-	    cq_arm_locked(evd, evd->arming & EVD_SOLICITED) != DAT_SUCCESS)
+	    cq_arm_locked(evd, arms_narrow_locked(evd, false)) != DAT_SUCCESS)
 		evd_disarmed_locked(evd);
+}
+
+void evd_flush_expect(struct dapl_evd *evd)
+{
+	lock_acquire(&evd->lock);
+	evd->flushes++;
+	if (evd->arming & EVD_NARROW)
+		evd_rearm_locked(evd);
+	lock_release(&evd->lock);
+}
+
+void evd_flush_over(struct dapl_evd *evd)
+{
+	lock_acquire(&evd->lock);
+	evd->flushes--;
+	lock_release(&evd->lock);
 }
 
 DAT_RETURN evd_arm_cq_locked(struct dapl_evd *evd, bool solicited)
 {
-	uint32_t wanted;
+	bool narrow = arms_narrow_locked(evd, solicited);
+	uint32_t wanted = EVD_ARMED | (narrow ? EVD_NARROW : 0);
 	DAT_RETURN status = DAT_SUCCESS;
 
-	solicited |= !!(evd->arming & EVD_SOLICITED);
-	wanted = EVD_ARMED | (solicited ? EVD_NARROW : 0);
 	if (!(evd->state & EVD_BROKEN) && (evd->arming & (EVD_ARMED | EVD_NARROW)) != wanted)
-		status = cq_arm_locked(evd, solicited);
+		status = cq_arm_locked(evd, narrow);
 	evd_drain_locked(evd);
 	return status;
 }

@@ -111,6 +111,7 @@ struct dapl_evd {
 	/* `wake` is raised once so many events are pending; 0: never */
 	DAT_COUNT armed_threshold;
 	DAT_EV_WAIT_POLICY policy;
+	uint32_t flushes; /* QPs that may flush receives into it: their connection has ended */
 	/* raised by software events, set_unwaitable, signals, free */
 	struct wakefd wake;
 	atomic_int fd;	   /* the consumer's descriptor + 1, created on request; 0: none */
@@ -233,6 +234,12 @@ DAT_RETURN evd_arm_cq_locked(struct dapl_evd *evd, bool solicited);
 void evd_disarmed_locked(struct dapl_evd *evd); /* an event of the channel was read */
 /* Arms the CQ again, if it is armed, after a change of the CQ or of what it is armed for. */
 void evd_rearm_locked(struct dapl_evd *evd);
+/*
+ * Between these two calls a QP may flush receives into the EVD, so a thread that waits for solicited ones is woken by any
+ * completion. The caller may hold the lock of the EP.
+ */
+void evd_flush_expect(struct dapl_evd *evd);
+void evd_flush_over(struct dapl_evd *evd);
 /*
  * The CQ fired, and its event was read. Returns true if the caller has to trigger the CNO; sets *wake
  * if it has to raise `wake`. It does both after it has released the lock.
