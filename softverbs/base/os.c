@@ -18,6 +18,9 @@
 #define MADV_POPULATE_READ  22 /* Linux 5.14, glibc 2.35 */
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u /* Linux 6.3, glibc 2.38 */
+#endif
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8 /* Linux 4.14, glibc 2.27, musl 1.2.5 */
 #endif
@@ -67,6 +70,15 @@ bool sv_os_is_mapped(uintptr_t begin, uintptr_t end)
 {
 	begin &= ~(sv_os_page_size() - 1);
 	return !syscall(SYS_msync, begin, end - begin, MS_ASYNC) || errno != ENOMEM;
+}
+
+/* Linux before 6.3 refuses the flag. */
+int sv_os_memfd(const char *name)
+{
+	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+
+	return fd >= 0 || errno != EINVAL ? fd : memfd_create(name, flags);
 }
 
 bool sv_os_promises_strictly(void)

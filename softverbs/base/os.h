@@ -23,6 +23,10 @@ bool sv_os_is_mapped(uintptr_t begin, uintptr_t end);
  * write of another thread is lost. One system call; the page is present afterwards. */
 bool sv_os_touch(uintptr_t at);
 
+/* A file in shared memory that can be sealed, and that no process can execute, as a kernel may demand
+ * (vm.memfd_noexec). -1 with errno. */
+int sv_os_memfd(const char *name);
+
 /* True if the kernel promises no more memory than there is (vm.overcommit_memory 2). A page of a file in shared memory is
  * promised when it is first touched, and if it cannot be then, the access raises SIGBUS. */
 bool sv_os_promises_strictly(void);

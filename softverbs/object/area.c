@@ -98,7 +98,7 @@ static void *memfd_map(const char *name, uint64_t size, bool reader_only, int *f
 		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (reader_only ? F_SEAL_FUTURE_WRITE : 0);
 	void *map;
 
-	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	*fd = sv_os_memfd(name);
 	if (*fd < 0 || ftruncate(*fd, (off_t)size))
 		return NULL;
 	map = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, *fd, 0);

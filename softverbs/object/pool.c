@@ -18,10 +18,6 @@
 #define POOL_SIZE (1ull << 48) /* above all addresses; only pages in use cost memory */
 #define PIECE	  (1ull << 20) /* bytes that are twice in memory while a range moves */
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
-
 static struct {
 	pthread_mutex_t lock; /* guards all members; held during fork */
 	int fd;		      /* -1: there is no pool */
@@ -171,14 +167,6 @@ static bool size_is_allowed(void)
 	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= POOL_SIZE;
 }
 
-static int memfd_make(void)
-{
-	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = memfd_create(POOL_NAME, flags | MFD_NOEXEC_SEAL);
-
-	return fd >= 0 || errno != EINVAL ? fd : memfd_create(POOL_NAME, flags);
-}
-
 static int pool_open_locked(void)
 {
 	struct stat st;
@@ -188,7 +176,7 @@ static int pool_open_locked(void)
 		return EFBIG;
 	if (pool.fd >= 0)
 		return 0;
-	pool.fd = memfd_make();
+	pool.fd = sv_os_memfd(POOL_NAME);
 	if (pool.fd < 0)
 		return errno;
 	if (!ftruncate(pool.fd, (off_t)POOL_SIZE) &&

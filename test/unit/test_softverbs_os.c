@@ -48,6 +48,43 @@ long __wrap_syscall(long number, ...)
 	return -1;
 }
 
+/* Kernels before 6.3 know no such flag, and newer ones may be set to refuse files without it. */
+#define NOEXEC_SEAL 8u
+
+static bool is_memfd_strict;
+
+int memfd_create(const char *name, unsigned flags)
+{
+	errno = EINVAL;
+	if (kernel == OLD && flags & NOEXEC_SEAL)
+		return -1;
+	errno = EACCES;
+	if (is_memfd_strict && !(flags & NOEXEC_SEAL))
+		return -1;
+	return (int)__real_syscall(SYS_memfd_create, name, flags & ~NOEXEC_SEAL, 0, 0, 0, 0);
+}
+
+static void memfd_opens(void)
+{
+	int fd = sv_os_memfd("test");
+
+	CU_ASSERT_TRUE_FATAL(fd >= 0);
+	CU_ASSERT_EQUAL(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	CU_ASSERT_EQUAL(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+
+static void files_in_memory(void)
+{
+	kernel = NEW;
+	is_memfd_strict = true;
+	memfd_opens();
+	is_memfd_strict = false;
+	kernel = OLD;
+	memfd_opens();
+	kernel = NEW;
+}
+
 /* Two pages: the first is mapped and writable, the second is not mapped. */
 static uint8_t *pages_make(void)
 {
@@ -196,5 +233,7 @@ static const struct unit_test tests[] = {
 	{ "os: pages and tokens with this kernel", this_kernel },
 	{ "os: pages and tokens with a kernel that refuses the new calls", old_kernel },
 	{ "os: pages with an emulator that accepts any advice", emulated_kernel },
+	{ "os: a file in memory, whether the kernel knows or demands that it is not executable",
+	  files_in_memory },
 };
 UNIT_MAIN("softverbs_os", tests)
