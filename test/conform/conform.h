@@ -27,6 +27,10 @@ extern union ibv_gid device_gid;
 extern uint8_t device_gid_index;
 /* True for the kernel's software RoCE, which deviates from IBTA where a test says so. */
 extern bool device_is_rxe;
+/* True on soft-RoCE of that version of Linux or a later one. */
+bool rxe_since(unsigned major, unsigned minor);
+/* With which status soft-RoCE completes a request that fails on its own side: later versions flush it. */
+enum ibv_wc_status rxe_local(enum ibv_wc_status before);
 
 /* These tools do not follow everything that a device must do. */
 extern const bool under_address_sanitizer, under_thread_sanitizer;

@@ -159,7 +159,10 @@ static void errors_are_solicited(void)
 	CU_ASSERT_EQUAL(post_recv(&pair.b, 1, 0, 8), 0);
 	CU_ASSERT_EQUAL(ibv_req_notify_cq(pair.b.rcq, 1), 0);
 	CU_ASSERT_EQUAL(move_to(pair.b.qp, IBV_QPS_ERR), 0);
-	CU_ASSERT_TRUE(event_comes(&pair.b));
+	if (rxe_since(6, 12))
+		puts("skipped: kernel software RoCE does not count it");
+	else
+		CU_ASSERT_TRUE(event_comes(&pair.b));
 	CU_ASSERT_TRUE(completes(pair.b.rcq, 1, IBV_WC_WR_FLUSH_ERR, NULL));
 	pair_close(&pair);
 }

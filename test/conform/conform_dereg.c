@@ -213,8 +213,8 @@ static void waiting_sends(void)
 		CU_ASSERT_TRUE(stays_empty(pair.a.scq));
 		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 		CU_ASSERT_EQUAL(post_recv(&pair.b, 1, 0, BUFFER), 0);
-		CU_ASSERT_TRUE(
-			completes_or_rxe(pair.a.scq, 1, IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR));
+		CU_ASSERT_TRUE(completes_or_rxe(pair.a.scq, 1, IBV_WC_LOC_PROT_ERR,
+						rxe_local(IBV_WC_LOC_QP_OP_ERR)));
 		CU_ASSERT_EQUAL(state_of(pair.b.qp), IBV_QPS_RTS);
 		CU_ASSERT_TRUE(stays_empty(pair.b.rcq));
 		pair_close(&pair);
@@ -292,6 +292,8 @@ static void arrives_before(const struct pair_options *options, uint32_t before)
 	}
 }
 
+#define SENT_BEFORE "kernel software RoCE completes an unreliable send before the message is there"
+
 static void arrived(void)
 {
 	arrives_before(&(struct pair_options){ 0 }, 0);
@@ -306,6 +308,10 @@ static void arrived_in_a_shared_queue(void)
 
 static void arrived_unreliably(void)
 {
+	if (rxe_since(6, 12)) {
+		skip(SENT_BEFORE);
+		return;
+	}
 	arrives_before(&(struct pair_options){ .type = IBV_QPT_UC }, 0);
 }
 
@@ -313,6 +319,10 @@ static void arrived_datagrams(void)
 {
 	static const uint32_t payloads[] = { 0, 1, 100, 1000 };
 
+	if (rxe_since(6, 12)) {
+		skip(SENT_BEFORE);
+		return;
+	}
 	for (size_t i = 0; i < COUNT(payloads); i++) {
 		struct ibv_wc wc = { 0 };
 		struct pair pair;

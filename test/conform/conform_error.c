@@ -245,7 +245,8 @@ static void source_is_invalid(void)
 			r.sge.lkey ^= 0x5500;
 		else
 			r.sge.addr += BUFFER - 4;
-		expect_failure(&pair, &r.wr, IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR, BLAME_NONE);
+		expect_failure(&pair, &r.wr, IBV_WC_LOC_PROT_ERR, rxe_local(IBV_WC_LOC_QP_OP_ERR),
+			       BLAME_NONE);
 		pair_close(&pair);
 	}
 }
@@ -259,7 +260,8 @@ static void source_of_another_domain(void)
 		return;
 	request_make(&r, &pair, IBV_WR_RDMA_WRITE);
 	r.sge = (struct ibv_sge){ (uintptr_t)pair.b.buffer, 8, pair.b.mr->lkey };
-	expect_failure(&pair, &r.wr, IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR, BLAME_NONE);
+	expect_failure(&pair, &r.wr, IBV_WC_LOC_PROT_ERR, rxe_local(IBV_WC_LOC_QP_OP_ERR),
+		       BLAME_NONE);
 	pair_close(&pair);
 }
 

@@ -80,6 +80,9 @@ static bool drained(void *arg)
 /* Moves the QP to `state` from any state. Its peer is itself; nothing is sent. */
 static bool bring(enum ibv_qp_state state)
 {
+	/* kernel software RoCE refuses to leave the state before */
+	if (device_is_rxe && state_of(side.qp) == IBV_QPS_SQD)
+		unit_wait_for(drained, NULL, PATIENCE);
 	if (move_to(side.qp, IBV_QPS_RESET))
 		return false;
 	if (state == IBV_QPS_RESET)

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include "test/conform/conform.h"
 
@@ -88,6 +89,22 @@ bool conform_open(void)
 	if (device_is_rxe)
 		fprintf(stderr, "note: kernel software RoCE, its known deviations are allowed\n");
 	return true;
+}
+
+bool rxe_since(unsigned major, unsigned minor)
+{
+	unsigned at[2] = { 0, 0 };
+	struct utsname kernel;
+
+	if (!device_is_rxe || uname(&kernel) ||
+	    sscanf(kernel.release, "%u.%u", &at[0], &at[1]) != 2)
+		return false;
+	return at[0] > major || (at[0] == major && at[1] >= minor);
+}
+
+enum ibv_wc_status rxe_local(enum ibv_wc_status before)
+{
+	return rxe_since(6, 12) ? IBV_WC_WR_FLUSH_ERR : before;
 }
 
 bool readable(int fd, unsigned milliseconds)
