@@ -40,6 +40,14 @@ without_gone() {
 	done
 }
 
+# Prints the address of the machine's package mirror.
+mirror() {
+	{
+		sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)*\([^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null
+		echo http://deb.debian.org/debian
+	} | head -n 1
+}
+
 # need PACKAGE...: installs the missing ones as root; otherwise prints the line that would, and fails. It removes none: what
 # would replace an installed package is left out, and the tests that need it are skipped.
 need() {

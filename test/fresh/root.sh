@@ -14,9 +14,9 @@ inside() {	# in name spaces of its own, so that its mounts and processes end wit
 }
 trap 'rm -rf --one-file-system "$root"' EXIT
 
-mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)*\([^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
-echo "debootstrap into a folder, from ${mirror:-the default mirror}"
-debootstrap --variant=minbase "${RELEASE:-bookworm}" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
+mirror=$(mirror)
+echo "debootstrap into a folder, from $mirror"
+debootstrap --variant=minbase "${RELEASE:-bookworm}" "$root" "$mirror" >"$root.log" 2>&1 ||
 	{ tail -n 20 "$root.log" >&2; exit 1; }
 rm -f "$root.log"
 

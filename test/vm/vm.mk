@@ -9,6 +9,6 @@ $(B)/test/wire: $(call objs,$(wildcard test/vm/wire*.c)) $(B)/lib/libdat2.so.2
 	$(call say,LD,$@)
 	$(Q)$(CC) $(call rpath,../lib) -o $@ $(filter %.o,$^) -L$(B)/lib -ldat2
 
-# QUICK=1: one guest, in a few minutes.
+# QUICK=1: one guest, in a few minutes. VM_RELEASE=trixie: on the kernel of that release of Debian.
 check-rxe: tests
-	$(Q)$(test_env) QUICK='$(QUICK)' test/vm/check
+	$(Q)$(test_env) QUICK='$(QUICK)' VM_RELEASE='$(VM_RELEASE)' test/vm/check
