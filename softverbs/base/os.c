@@ -88,7 +88,7 @@ bool sv_os_promises_strictly(void)
 
 	if (fd < 0)
 		return false;
-	if (read(fd, &mode, 1) != 1)
+	if (syscall(SYS_read, fd, &mode, 1ul) != 1)
 		mode = 0;
 	sv_os_close(fd);
 	return mode == '2';
@@ -103,7 +103,7 @@ int sv_os_allocate(int fd, uint64_t begin, uint64_t end)
 		uint64_t rest = end - begin;
 		uint64_t piece = rest < ALLOCATE_PIECE ? rest : ALLOCATE_PIECE;
 
-		if (!fallocate(fd, 0, (off_t)begin, (off_t)piece))
+		if (!syscall(SYS_fallocate, fd, 0, begin, piece))
 			begin += piece;
 		else if (errno != EINTR)
 			return errno == ENOSPC ? ENOMEM : errno;

@@ -24,6 +24,15 @@ int __wrap_madvise(void *addr, size_t length, int advice)
 	return -1;
 }
 
+static bool strict; /* objects allocate their pages */
+
+bool __wrap_sv_os_promises_strictly(void);
+
+bool __wrap_sv_os_promises_strictly(void)
+{
+	return strict;
+}
+
 /* Ends the calling thread in the first cancellation point. */
 static bool verbs_life(void)
 {
@@ -136,6 +145,13 @@ static void test_verbs(void)
 	returns_from_each_call(verbs_life);
 }
 
+static void test_verbs_strict(void)
+{
+	strict = true;
+	returns_from_each_call(verbs_life);
+	strict = false;
+}
+
 static void test_cm(void)
 {
 	returns_from_each_call(cm_life);
@@ -168,6 +184,7 @@ static void test_open(void)
 
 static const struct unit_test tests[] = {
 	{ "a cancelled thread returns from each call of verbs", test_verbs },
+	{ "the same where objects allocate their pages", test_verbs_strict },
 	{ "a cancelled thread returns from each call of rdma_cm", test_cm },
 	{ "a cancelled thread returns from a device that cannot be opened", test_open },
 };

@@ -4,7 +4,7 @@
  * object is not created. A page that is missing later would end the process by SIGBUS.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,25 +16,35 @@ static unsigned calls, fail_from; /* calls of fallocate; from that one on they f
 static unsigned interrupt;	  /* that many are interrupted */
 
 bool __wrap_sv_os_promises_strictly(void);
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
 
 bool __wrap_sv_os_promises_strictly(void)
 {
 	return strict;
 }
 
-/* Files of shared memory have no other error than this for want of memory. */
-int fallocate(int fd, int mode, off_t offset, off_t length)
+/* Files in shared memory have no other error than this for want of memory. */
+long __wrap_syscall(long number, ...)
 {
-	if (!mode && interrupt) {
+	long argument[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		argument[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_fallocate && interrupt) {
 		interrupt--;
 		errno = EINTR;
 		return -1;
 	}
-	if (!mode && ++calls >= fail_from) {
+	if (number == SYS_fallocate && ++calls >= fail_from) {
 		errno = ENOSPC;
 		return -1;
 	}
-	return (int)syscall(SYS_fallocate, fd, mode, offset, length);
+	return __real_syscall(number, argument[0], argument[1], argument[2], argument[3],
+			      argument[4], argument[5]);
 }
 
 static void begin(bool is_strict)

@@ -270,7 +270,7 @@ bool ep_drain(struct dapl_ep *ep);
 #define EP_FACT_QP_FAILED  (TASK_FACT << 1)
 #define EP_FACT_DEVICE	   (TASK_FACT << 2) /* the device reported an error of the QP */
 #define EP_FACT_LAST_WQE   (TASK_FACT << 3) /* the QP holds no buffer of the SRQ any more */
-#define EP_FACT_FLUSHED	   (TASK_FACT << 4)
+#define EP_FACT_FLUSHED	   (TASK_FACT << 4) /* the device returned a flushed request while CONNECTED */
 void ep_task_run(struct task *task, unsigned mask);
 /* upward.h */
 void ep_dto_failed(struct obj *ep);
