@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/object/area.h"
+#include "softverbs/object/qp.h"
 #include "softverbs/base/foreign.h"
 #include "softverbs/base/os.h"
 #include "softverbs/base/lock_rank.h"
@@ -258,6 +259,7 @@ void sv_area_close(struct sv_peer *self)
 	sv_ids_close(&area->cqs);
 	sv_ids_close(&area->srqs);
 	sv_ids_close(&area->channels);
+	sv_qp_memory_close(&area->qp_memory);
 	free(area);
 	self->by_owner = NULL;
 	self->by_peers = NULL;

@@ -66,6 +66,16 @@ enum region_use {
 	REGION_OTHER, /* memory that may be truncated, or is protected */
 };
 
+#define SV_QPS_A_CHUNK 64u
+#define SV_QP_CHUNKS   (SV_QPS / SV_QPS_A_CHUNK)
+
+struct sv_qp_memory { /* qp_memory.c */
+	struct sv_qp *chunk[SV_QP_CHUNKS];
+	struct sv_qp *free[SV_QPS];
+	uint32_t frees;
+	uint32_t used; /* places in chunks that were ever used */
+};
+
 struct area {
 	struct area_by_owner *by_owner;
 	struct area_by_peers *by_peers;
@@ -79,8 +89,10 @@ struct area {
 	uint32_t *alive;
 	struct heap heap[HEAPS];
 	struct ids regions, qps, cqs, srqs, channels;
-	pthread_mutex_t table_lock; /* guards the tables, and the pins of their objects */
+	pthread_mutex_t
+		table_lock; /* guards the tables, the pins of their objects, and qp_memory */
 	pthread_cond_t unpinned;
+	struct sv_qp_memory qp_memory;
 	struct sv_qp *qp[SV_QPS];
 	struct sv_cq *cq[SV_CQS];
 	struct sv_srq *srq[SV_SRQS];

@@ -247,6 +247,11 @@ static inline uint32_t qp_index_of(uint32_t qpn)
 	return qpn & (SV_QPS - 1);
 }
 
+/* Zeroed memory of a QP; NULL: there is none. */
+struct sv_qp *sv_qp_memory_alloc(void);
+void sv_qp_memory_free(struct sv_qp *qp);
+void sv_qp_memory_close(struct sv_qp_memory *memory);
+
 /* Pins a QP of this process, so that it cannot be destroyed; NULL if there is none. */
 struct sv_qp *sv_qp_pin(uint32_t index);
 void sv_qp_unpin(struct sv_qp *qp);

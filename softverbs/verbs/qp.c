@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* Queue pairs as objects: creation with the granted capabilities, destruction. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "softverbs/base/lock_rank.h"
 #include "softverbs/object/srq.h"
 #include "softverbs/rc/rc.h"
@@ -175,7 +173,7 @@ static void qp_free(struct sv_qp *qp)
 		pthread_mutex_destroy(&qp->modify);
 		pthread_mutex_destroy(&qp->serve.lock);
 	}
-	free(qp);
+	sv_qp_memory_free(qp);
 }
 
 static void qp_grant(struct sv_qp *qp, struct ibv_qp_init_attr *init)
@@ -200,10 +198,11 @@ struct sv_qp *sv_qp_make(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		errno = err;
 		return NULL;
 	}
-	qp = aligned_alloc(SV_LINE, sizeof(*qp));
-	if (!qp)
+	qp = sv_qp_memory_alloc();
+	if (!qp) {
+		errno = ENOMEM;
 		return NULL;
-	memset(qp, 0, sizeof(*qp));
+	}
 	lock_init(&qp->sq.lock, SV_RANK_SQ);
 	qp->ibv.context = pd->context;
 	qp->ibv.qp_context = init->qp_context;
