@@ -4,7 +4,7 @@
 build_packages='gcc libc6-dev make libibverbs-dev librdmacm-dev libconfig-dev'
 # What test/blackbox runs on the drop-in besides; the tests of what is not there are skipped.
 program_packages='ucx-utils libfabric-bin fio tgt libiscsi-bin openmpi-bin libopenmpi-dev mpich
-	libmpich-dev librpma-dev libgloo-dev'
+	libmpich-dev librpma-dev libgloo-dev libtensorpipe-dev'
 bench_packages='python3 ucx-utils libfabric-bin'
 vm_packages='qemu-system-x86 kmod ibverbs-providers iproute2'
 # What .ci/run needs besides.
