@@ -157,8 +157,9 @@ static int64_t serve_grow(const struct command *c)
  */
 static int64_t serve_unmap(void)
 {
-	uintptr_t from = ((uintptr_t)own.buffer + 4095) & ~4095ul,
-		  to = ((uintptr_t)own.buffer + BUFFER) & ~4095ul;
+	uintptr_t last = (uintptr_t)sysconf(_SC_PAGESIZE) - 1,
+		  from = ((uintptr_t)own.buffer + last) & ~last,
+		  to = ((uintptr_t)own.buffer + BUFFER) & ~last;
 
 	return mprotect((void *)from, to - from, PROT_NONE)
 		       ? 0

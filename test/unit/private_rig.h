@@ -7,7 +7,7 @@
 #include "softverbs/object/pool.h"
 #include "test/unit/direct_rig.h"
 
-#define PAGE 4096u
+#define PAGE ((uint32_t)sv_os_page_size())
 
 /* ---- the target's memory ---- */
 
