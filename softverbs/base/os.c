@@ -21,6 +21,9 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u /* Linux 6.3, glibc 2.38 */
 #endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x10 /* Linux 5.1, glibc 2.31 */
+#endif
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8 /* Linux 4.14, glibc 2.27, musl 1.2.5 */
 #endif
@@ -79,6 +82,17 @@ int sv_os_memfd(const char *name)
 	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
 
 	return fd >= 0 || errno != EINVAL ? fd : memfd_create(name, flags);
+}
+
+int sv_os_seal(int fd, bool reader_only)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+	if (reader_only && !fcntl(fd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE))
+		return 0;
+	if (reader_only && errno != EINVAL)
+		return -1;
+	return fcntl(fd, F_ADD_SEALS, seals);
 }
 
 bool sv_os_promises_strictly(void)

@@ -27,6 +27,10 @@ bool sv_os_touch(uintptr_t at);
  * (vm.memfd_noexec). -1 with errno. */
 int sv_os_memfd(const char *name);
 
+/* Fixes the size of such a file; with `reader_only`, it cannot be mapped for writing from now on, if the kernel knows that
+ * (Linux 5.1). -1 with errno. */
+int sv_os_seal(int fd, bool reader_only);
+
 /* True if the kernel promises no more memory than there is (vm.overcommit_memory 2). A page of a file in shared memory is
  * promised when it is first touched, and if it cannot be then, the access raises SIGBUS. */
 bool sv_os_promises_strictly(void);

@@ -91,12 +91,10 @@ static int file_size_check(uint64_t size)
 
 /*
  * Creates a memfd of fixed size and maps it without access; sv_heap_reach adds access in steps.
- * With `reader_only`, no other process can map it for writing. NULL with errno.
+ * With `reader_only`, no other process can map it for writing, from Linux 5.1 on. NULL with errno.
  */
 static void *memfd_map(const char *name, uint64_t size, bool reader_only, int *fd)
 {
-	int seals =
-		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (reader_only ? F_SEAL_FUTURE_WRITE : 0);
 	void *map;
 
 	*fd = sv_os_memfd(name);
@@ -105,7 +103,7 @@ static void *memfd_map(const char *name, uint64_t size, bool reader_only, int *f
 	map = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
 	if (map == MAP_FAILED)
 		return NULL;
-	if (fcntl(*fd, F_ADD_SEALS, seals) || madvise(map, size, MADV_DONTFORK)) {
+	if (sv_os_seal(*fd, reader_only) || madvise(map, size, MADV_DONTFORK)) {
 		int err = errno;
 
 		munmap(map, size);

@@ -179,8 +179,7 @@ static int pool_open_locked(void)
 	pool.fd = sv_os_memfd(POOL_NAME);
 	if (pool.fd < 0)
 		return errno;
-	if (!ftruncate(pool.fd, (off_t)POOL_SIZE) &&
-	    !fcntl(pool.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
+	if (!ftruncate(pool.fd, (off_t)POOL_SIZE) && !sv_os_seal(pool.fd, false) &&
 	    !fstat(pool.fd, &st)) {
 		pool.dev = st.st_dev;
 		pool.ino = st.st_ino;
