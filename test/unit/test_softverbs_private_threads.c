@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* SOFTVERBS_DIRECT=private in a program whose threads and signal handlers store while their memory moves. */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -332,12 +336,25 @@ static bool writes_and_is_asked(void *arg)
 	return rig_move(rig, IBV_WR_RDMA_WRITE, 0, 0, 64) || rig_call(rig, is_asked, 0);
 }
 
+/* Whether the kernel can hold threads that store; without that, memory of a process with threads stays. */
+static bool kernel_holds_threads(void)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1); /* UFFD_USER_MODE_ONLY */
+	bool holds = fd >= 0 && !ioctl(fd, UFFDIO_API, &api);
+
+	if (fd >= 0)
+		close(fd);
+	return holds;
+}
+
 /* The loop has no cancellation point: a poll is none. */
 static void *polls_until_swapped(void *arg)
 {
 	struct rig *rig = arg;
 	const struct region_entry *region = &sv_area_own()->by_owner->region[rig->mr->lkey >> 16];
-	uint64_t deadline = clock_now() + UNIT_PATIENCE * NSEC_PER_MSEC;
+	uint64_t patience = kernel_holds_threads() ? UNIT_PATIENCE : 100;
+	uint64_t deadline = clock_now() + patience * NSEC_PER_MSEC;
 	struct ibv_wc wc;
 
 	pthread_cancel(pthread_self());
@@ -347,7 +364,7 @@ static void *polls_until_swapped(void *arg)
 	return rig;
 }
 
-/* 1 if the thread lived until the memory was swapped. */
+/* 1 if the thread lived until the memory was swapped, if the kernel allows that. */
 static uint64_t polls_cancelled(struct rig *rig, uint64_t unused)
 {
 	pthread_t thread;
@@ -355,7 +372,8 @@ static uint64_t polls_cancelled(struct rig *rig, uint64_t unused)
 
 	(void)unused;
 	return !pthread_create(&thread, NULL, polls_until_swapped, rig) &&
-	       !pthread_join(thread, &result) && result == rig && is_pooled(rig, 0);
+	       !pthread_join(thread, &result) && result == rig &&
+	       is_pooled(rig, 0) == kernel_holds_threads();
 }
 
 /* The engine moves memory for a thread that waits for it in a poll, and that must not end there. */
