@@ -251,6 +251,8 @@ reach: tests
 		$(filter-out test/blackbox/verbs-% test/blackbox/bench.sh,$(blackbox))
 
 # For another machine, emulated: the cross compiler, qemu-user, and that machine's libraries.
-.PHONY: check-arm64
+.PHONY: check-arm64 check-arm64-guest
 check-arm64:
 	$(Q)B='$(B)' test/arm64/run
+check-arm64-guest:
+	$(Q)B='$(B)' SUITES='$(SUITES)' test/arm64/guest

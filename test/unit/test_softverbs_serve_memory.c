@@ -100,13 +100,14 @@ static void receives(void)
 /* Up to the hole a copy succeeds, although the pages that the kernel is asked about together are not all there. */
 static void up_to_a_hole(void)
 {
+	uint32_t page = (uint32_t)sv_os_page_size();
 	struct rig rig;
 
 	CU_ASSERT_TRUE_FATAL(begin_own(&rig));
 	rig_fill(&rig, 2 * PIECE);
 	CU_ASSERT_EQUAL(rig_call(&rig, hole, 0), 0);
 	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_WRITE, 0, HOLE - 2 * PIECE, 2 * PIECE), 0);
-	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_READ, 0, HOLE + 4096, 2 * PIECE), 0);
+	CU_ASSERT_EQUAL(rig_move(&rig, IBV_WR_RDMA_READ, 0, HOLE + page, 2 * PIECE), 0);
 	rig_close(&rig);
 }
 
