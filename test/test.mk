@@ -51,7 +51,7 @@ $(addprefix $(B)/test/,$(unit_soft)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/o
 		$(B)/lib/libsoftverbs.a $(soft_util_o) | $(plugin)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ -lcunit -ldl
 
 # What the drop-in alone has.
 $(B)/test/test_softverbs_sysfs: $(filter %/attribute.o %/sysfs.o,$(drop_o))
@@ -62,43 +62,43 @@ $(addprefix $(B)/test/,$(unit_lock)): $(B)/test/%: $(B)/obj/test/unit/%.o $(B)/o
 		$(B)/obj/util/lock_check.o $(B)/obj/util/lock_bias.o
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ -lcunit -ldl
 
 # The connection managers alone, over the software device's verbs.
 scm_suite_o = $(B)/obj/test/unit/unit.o $(scm_cm_o) $(util_o) $(B)/lib/libsoftverbs-verbs.a
 $(addprefix $(B)/test/,$(unit_scm)): $(B)/test/%: $(B)/obj/test/unit/%.o $(scm_suite_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ $(config) -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ $(config) -lcunit -ldl
 ucm_suite_o = $(B)/obj/test/unit/unit.o $(ucm_cm_o) $(util_o) $(B)/lib/libsoftverbs-verbs.a
 $(addprefix $(B)/test/,$(unit_ucm)): $(B)/test/%: $(B)/obj/test/unit/%.o $(ucm_suite_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ $(config) -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) $(wraps) -o $@ $^ $(config) -lcunit -ldl
 $(addprefix $(B)/test/,$(fuzz_scm)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(scm_suite_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(config) -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(config) -lcunit -ldl
 $(addprefix $(B)/test/,$(fuzz_ucm)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(ucm_suite_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(config) -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(config) -lcunit -ldl
 
 $(addprefix $(B)/test/,$(fuzz_soft)): $(B)/test/%: $(B)/obj/test/fuzz/%.o $(B)/obj/test/unit/unit.o \
 		$(B)/lib/libsoftverbs.a $(soft_util_o) | $(plugin)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit -ldl
 
 $(addprefix $(B)/test/,$(conform)): $(B)/test/%: $(B)/obj/test/conform/%.o $(conf_util) $(B)/lib/libsoftverbs.a $(soft_util_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ -lcunit -ldl
 
 $(addprefix $(B)/test/rdma/,$(conform)): $(B)/test/rdma/%: $(B)/obj/test/conform/%.o $(conf_util)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(verbs) -lcunit
+	$(Q)$(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(verbs) -lcunit -ldl
 
 # --- DAT 1.2 ---------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ $(examples): $(B)/examples/%: $(B)/obj/docs/examples/%.o $(B)/lib/libdat2.so.2
 $(tell): $(call objs,tools/softverbs/tell.c) $(B)/lib/libsoftverbs.a $(soft_util_o)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) -pie $(ldflags) $(LDFLAGS) -o $@ $^
+	$(Q)$(CC) -pie $(ldflags) $(LDFLAGS) -o $@ $^ -ldl
 
 # In the build folder it finds the drop-in beside itself.
 $(B)/bin/softverbs-run: tools/softverbs-run

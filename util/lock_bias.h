@@ -43,10 +43,15 @@ struct lock_use {
 /* Names the calling thread, among those that run; not 0. */
 static inline uintptr_t lock_thread_self(void)
 {
-#if LOCK_BIASED
-	return (uintptr_t)__builtin_thread_pointer();
-#else
+#if !LOCK_BIASED
 	return 1;
+#elif defined(__x86_64__) && __GNUC__ < 11 && !defined(__clang__) /* which has not the builtin */
+	uintptr_t self;
+
+	__asm__("mov %%fs:0, %0" : "=r"(self));
+	return self;
+#else
+	return (uintptr_t)__builtin_thread_pointer();
 #endif
 }
 

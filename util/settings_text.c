@@ -92,7 +92,7 @@ static const char *skip_token(const char *at, bool negative, const char **wrong)
 
 bool settings_text_check(const char *path, const char *text)
 {
-	const char *at = text, *next, *wrong;
+	const char *at = text, *next, *wrong = NULL;
 	unsigned line = 1;
 
 	for (; *at; at = next) {

@@ -6,7 +6,8 @@
 #include "util/lock.h"
 #include "util/wait_word.h"
 
-#ifdef __x86_64__
+#if defined(__x86_64__) && \
+	(__GNUC__ >= 9 || defined(__clang__)) /* older compilers do not know WAITPKG */
 #include <cpuid.h>
 #include <immintrin.h>
 

@@ -11,11 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/base/identity.h"
+#include "softverbs/base/kernel.h"
 #include "softverbs/base/log_from.h"
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 */
-#endif
 
 #define OVERFLOW_UID 65534u	/* the kernel's default */
 #define ALL_UIDS     UINT32_MAX /* number of uids: the last value is invalid */

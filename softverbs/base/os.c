@@ -12,21 +12,8 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
+#include "softverbs/base/kernel.h"
 #include "softverbs/base/os.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22 /* Linux 5.14, glibc 2.35 */
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u /* Linux 6.3, glibc 2.38 */
-#endif
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x10 /* Linux 5.1, glibc 2.31 */
-#endif
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8 /* Linux 4.14, glibc 2.27, musl 1.2.5 */
-#endif
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uintptr_t page_size;

@@ -10,16 +10,13 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "softverbs/base/kernel.h"
 #include "softverbs/link/cm_calls.h"
 #include "softverbs/link/link_reader.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"
 #include "util/clock.h"
 #include "util/log.h"
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 */
-#endif
 
 #define GREETING_TIME (3 * NSEC_PER_SEC)  /* limit until a link is ready */
 #define RETRY_TIME    (2 * NSEC_PER_MSEC) /* pause between two attempts to connect */

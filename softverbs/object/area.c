@@ -2,7 +2,6 @@
 /* The shared areas: creates and seals those of this process, maps those of a peer. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 #include "softverbs/object/area.h"
 #include "softverbs/object/qp.h"
 #include "softverbs/base/foreign.h"
+#include "softverbs/base/kernel.h"
 #include "softverbs/base/os.h"
 #include "softverbs/base/lock_rank.h"
 #include "softverbs/base/settings.h"

@@ -2,21 +2,13 @@
 /* Write protection by userfaultfd(2), which needs no privilege: a thread that stores waits until the descriptor is closed. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/object/pool_guard.h"
+#include "softverbs/base/kernel.h"
 #include "softverbs/base/os.h"
-
-/* For headers that are older than the kernel. */
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
-#endif
-#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
-#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
-#endif
 
 #define OWN_THREADS 2u /* the one that waits, and the engine */
 
