@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* The bias of locks: to which threads, its end, and that never two threads hold a lock. */
-#include <errno.h>
 #include <linux/membarrier.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "test/unit/system_call.h"
 #include "test/unit/unit.h"
 #include "util/clock.h"
 #include "util/lock.h"
@@ -23,31 +22,15 @@ static atomic_uint fenced; /* calls of it */
 static atomic_uint yields, sleeps; /* of waiters */
 static _Atomic uint64_t yield_takes;
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...)
+static long system_call(long number, const long *argument)
 {
-	const struct timespec *time = NULL;
-	int command = 0;
-	va_list args;
-
-	va_start(args, number);
 	if (number == SYS_nanosleep)
-		time = va_arg(args, const struct timespec *);
-	else
-		command = va_arg(args, int);
-	va_end(args);
-	if (number == SYS_nanosleep) {
 		sleeps++;
-		return __real_syscall(number, time, NULL);
-	}
-	if (number == SYS_membarrier && command == MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+	if (number == SYS_membarrier && (int)argument[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED)
 		fenced++;
-	if (number == SYS_membarrier && denied) {
-		errno = EPERM;
-		return -1;
-	}
-	return __real_syscall(number, command, 0, 0);
+	if (number == SYS_membarrier && denied)
+		return system_call_fails(EPERM);
+	return system_call_made(number, argument);
 }
 
 int __real_sched_yield(void);

@@ -3,8 +3,8 @@
  * Calls of verbs and rdma_cm other than those that wait are no cancellation points: a thread that is cancelled ends after the
  * call, with no lock held and no object lost. With a kernel's device they are ioctl(2), or leave nothing behind.
  */
-#include <sys/mman.h>
 #include <sys/resource.h>
+#include "softverbs/base/kernel.h"
 #include "test/unit/cm.h"
 #include "test/unit/node.h"
 
@@ -18,7 +18,7 @@ int __real_madvise(void *addr, size_t length, int advice);
 /* The answer of a kernel before 5.14, with which a registration reads /proc/self/maps. */
 int __wrap_madvise(void *addr, size_t length, int advice)
 {
-	if (advice < 22) /* MADV_POPULATE_READ */
+	if (advice < MADV_POPULATE_READ)
 		return __real_madvise(addr, length, advice);
 	errno = EINVAL;
 	return -1;

@@ -111,7 +111,7 @@ static void ephemeral_ports_differ(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* The engine opens and closes some of its own meanwhile. */
+/* Descriptors of a peer that links to this process go with the peer; those that a port leaves stay. */
 static bool descriptors_are_at_most(void *count)
 {
 	return unit_entries("/proc/self/fd") <= *(unsigned *)count;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include "softverbs/attend.h"
+#include "softverbs/base/kernel.h"
 #include "softverbs/link/name.h"
 #include "test/unit/files.h"
 #include "test/unit/linked.h"

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include "softverbs/attend.h"
 #include "softverbs/base/identity.h"
+#include "softverbs/base/kernel.h"
 #include "softverbs/link/name.h"
 #include "softverbs/link/runtime.h"
 #include "test/unit/linked.h"
@@ -202,7 +203,7 @@ static bool kernel_has_peer_pidfd(void)
 	int pair[2], pidfd = -1;
 
 	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	if (getsockopt(pair[0], SOL_SOCKET, 77, &pidfd, &size))
+	if (getsockopt(pair[0], SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
 		pidfd = -1;
 	close(pair[0]);
 	close(pair[1]);

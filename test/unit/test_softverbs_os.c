@@ -12,59 +12,46 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "softverbs/rc/memory.h"
+#include "softverbs/base/kernel.h"
 #include "softverbs/base/os.h"
+#include "test/unit/system_call.h"
 #include "test/unit/unit.h"
 
 int __wrap_madvise(void *addr, size_t length, int advice);
 int __real_madvise(void *addr, size_t length, int advice);
-long __wrap_syscall(long number, ...);
-long __real_syscall(long number, ...);
 
 /* What the kernel answers to the new calls in this run. */
 static enum { NEW, OLD, EMULATED } kernel;
 
 int __wrap_madvise(void *addr, size_t length, int advice)
 {
-	if (kernel == NEW || advice < 22)
+	if (kernel == NEW || advice < MADV_POPULATE_READ)
 		return __real_madvise(addr, length, advice);
 	errno = EINVAL;
 	return kernel == OLD ? -1 : 0;
 }
 
 /* preadv2, which newer kernels have, and futex, which all have, call this. */
-long __wrap_syscall(long number, ...)
+static long system_call(long number, const long *argument)
 {
-	long argument[6];
-	va_list list;
-
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		argument[i] = va_arg(list, long);
-	va_end(list);
 	if (kernel == NEW || number == SYS_futex)
-		return __real_syscall(number, argument[0], argument[1], argument[2], argument[3],
-				      argument[4], argument[5]);
-	errno = kernel == OLD ? EOPNOTSUPP : ENOSYS;
-	return -1;
+		return system_call_made(number, argument);
+	return system_call_fails(kernel == OLD ? EOPNOTSUPP : ENOSYS);
 }
 
 /* Kernels before 6.3 know no such flag, and newer ones may be set to refuse files without it. */
-#define NOEXEC_SEAL 8u
-
 static bool is_memfd_strict;
 
 int memfd_create(const char *name, unsigned flags)
 {
 	errno = EINVAL;
-	if (kernel == OLD && flags & NOEXEC_SEAL)
+	if (kernel == OLD && flags & MFD_NOEXEC_SEAL)
 		return -1;
 	errno = EACCES;
-	if (is_memfd_strict && !(flags & NOEXEC_SEAL))
+	if (is_memfd_strict && !(flags & MFD_NOEXEC_SEAL))
 		return -1;
-	return (int)__real_syscall(SYS_memfd_create, name, flags & ~NOEXEC_SEAL, 0, 0, 0, 0);
+	return (int)__real_syscall(SYS_memfd_create, name, flags & ~MFD_NOEXEC_SEAL, 0, 0, 0, 0);
 }
-
-#define FUTURE_WRITE 0x10 /* a seal that kernels before 5.1 refuse */
 
 int fcntl(int fd, int command, ...)
 {
@@ -74,7 +61,7 @@ int fcntl(int fd, int command, ...)
 	va_start(list, command);
 	argument = va_arg(list, long);
 	va_end(list);
-	if (kernel == OLD && command == F_ADD_SEALS && argument & FUTURE_WRITE) {
+	if (kernel == OLD && command == F_ADD_SEALS && argument & F_SEAL_FUTURE_WRITE) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -103,7 +90,7 @@ static void memfd_is_sealed(bool reader_only)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 	int fd = memfd_opens(), other = memfd_opens();
-	bool knows = !fcntl(other, F_ADD_SEALS, FUTURE_WRITE);
+	bool knows = !fcntl(other, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
 
 	CU_ASSERT_EQUAL(sv_os_seal(fd, reader_only), 0);
 	CU_ASSERT_EQUAL(fcntl(fd, F_GET_SEALS) & seals, seals);
@@ -181,7 +168,8 @@ static void check_populate(void)
 {
 	size_t size = sv_os_page_size();
 	uint8_t *pages = pages_make();
-	bool knows = kernel == NEW && __real_madvise(pages + size, size, 22) && errno == ENOMEM;
+	bool knows = kernel == NEW && __real_madvise(pages + size, size, MADV_POPULATE_READ) &&
+		     errno == ENOMEM;
 
 	CU_ASSERT_EQUAL(sv_os_populate((uintptr_t)pages, (uintptr_t)pages + size, true),
 			knows ? 0 : ENOSYS);
@@ -248,7 +236,7 @@ static bool reads_without_wait(void)
 	struct iovec iov = { .iov_base = &token, .iov_len = sizeof(token) };
 	int fd = eventfd(1, 0);
 	bool reads =
-		__real_syscall(SYS_preadv2, fd, (long)&iov, 1l, -1l, -1l, 8l) >= 0; /* RWF_NOWAIT */
+		__real_syscall(SYS_preadv2, fd, (long)&iov, 1l, -1l, -1l, (long)RWF_NOWAIT) >= 0;
 
 	close(fd);
 	return reads;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /* SOFTVERBS_DIRECT=private in a program whose threads and signal handlers store while their memory moves. */
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "softverbs/base/kernel.h"
 #include "test/unit/denied.h"
 #include "test/unit/private_rig.h"
 
@@ -340,7 +339,7 @@ static bool writes_and_is_asked(void *arg)
 static bool kernel_holds_threads(void)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1); /* UFFD_USER_MODE_ONLY */
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
 	bool holds = fd >= 0 && !ioctl(fd, UFFDIO_API, &api);
 
 	if (fd >= 0)

@@ -4,47 +4,34 @@
  * object is not created. A page that is missing later would end the process by SIGBUS.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "softverbs/base/os.h"
 #include "test/unit/node.h"
+#include "test/unit/system_call.h"
 
 static bool strict;
 static unsigned calls, fail_from; /* calls of fallocate; from that one on they fail */
 static unsigned interrupt;	  /* that many are interrupted */
 
 bool __wrap_sv_os_promises_strictly(void);
-long __wrap_syscall(long number, ...);
-long __real_syscall(long number, ...);
 
 bool __wrap_sv_os_promises_strictly(void)
 {
 	return strict;
 }
 
-/* Files in shared memory have no other error than this for want of memory. */
-long __wrap_syscall(long number, ...)
+/* Files in shared memory have no other error than ENOSPC for want of memory. */
+static long system_call(long number, const long *argument)
 {
-	long argument[6];
-	va_list list;
-
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		argument[i] = va_arg(list, long);
-	va_end(list);
 	if (number == SYS_fallocate && interrupt) {
 		interrupt--;
-		errno = EINTR;
-		return -1;
+		return system_call_fails(EINTR);
 	}
-	if (number == SYS_fallocate && ++calls >= fail_from) {
-		errno = ENOSPC;
-		return -1;
-	}
-	return __real_syscall(number, argument[0], argument[1], argument[2], argument[3],
-			      argument[4], argument[5]);
+	if (number == SYS_fallocate && ++calls >= fail_from)
+		return system_call_fails(ENOSPC);
+	return system_call_made(number, argument);
 }
 
 static void begin(bool is_strict)

@@ -3,8 +3,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <unistd.h>
+#include "test/unit/system_call.h"
 #include "test/unit/unit.h"
 #include "util/wakefd.h"
 
@@ -12,23 +12,10 @@
 
 static atomic_uint calls; /* calls of syscall(2), each of which moves a token */
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-
-long __wrap_syscall(long number, ...)
+static long system_call(long number, const long *argument)
 {
-	va_list args;
-	void *token;
-	size_t size;
-	int fd;
-
-	va_start(args, number);
-	fd = va_arg(args, int);
-	token = va_arg(args, void *);
-	size = va_arg(args, size_t);
-	va_end(args);
 	atomic_fetch_add(&calls, 1);
-	return __real_syscall(number, fd, token, size);
+	return system_call_made(number, argument);
 }
 
 static bool is_readable(int fd)
