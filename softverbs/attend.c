@@ -19,6 +19,7 @@
 #include "softverbs/rc/remote_rq.h"
 #include "softverbs/ud/ud.h"
 #include "softverbs/verbs/swap.h"
+#include "softverbs/verbs/unpolled.h"
 #include "util/log.h"
 
 /* Calls `handle` with each QP of this process, pinned. */
@@ -131,6 +132,7 @@ static void cq_handle(uint32_t index, void (*handle)(struct sv_cq *cq))
 static void cq_ring(uint32_t index)
 {
 	cq_handle(index, sv_cq_attend);
+	cq_handle(index, sv_unpolled_attend);
 }
 
 static void srq_ring(uint32_t index)
@@ -213,6 +215,7 @@ static void qp_peer_gone(struct sv_qp *qp, void *arg)
 	if (qp->srq)
 		sv_srq_recover(qp->srq);
 	cq_handle(qp->recv_cq->index, sv_cq_peer_gone);
+	cq_handle(qp->recv_cq->index, sv_unpolled_peer_gone);
 }
 
 static void data_peer_gone(struct sv_peer *peer)

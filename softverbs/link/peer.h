@@ -26,7 +26,7 @@
  * Version of the shared areas and of the messages on a link; processes with different versions cannot
  * reach each other.
  */
-#define SV_LAYOUT 10
+#define SV_LAYOUT 11
 #define SV_PEERS  4096
 
 struct area_by_owner; /* shm.h: written by the owner, read by peers */

@@ -37,6 +37,14 @@ struct cq_kept {
 	uint32_t room, count, next;
 };
 
+/* What the engine last saw of the CQ (verbs/unpolled.h). */
+struct cq_unpolled {
+	struct sv_timer timer; /* while it does not rest */
+	uint64_t pause;	       /* of that timer */
+	bool rests;
+	uint32_t polls, arm_round;
+};
+
 /* Polls of the CQ take the slow path. */
 enum cq_slow {
 	CQ_BROKEN = 1, /* overrun: polls return `left` more completions, then fail */
@@ -55,7 +63,7 @@ struct sv_cq {
 	_Alignas(SV_LINE) struct lock lock;
 	uint32_t slow; /* enum cq_slow */
 	uint32_t left;
-	uint32_t polls;		   /* since the last arming */
+	_Atomic(uint32_t) polls;   /* since the last arming */
 	uint32_t count, turn;	   /* entries of `hot`; the one that the next poll begins with */
 	_Atomic(uint32_t) waiting; /* member QPs with sends that wait */
 	uint32_t waiting_turn;	   /* the entry of `hot` whose sends the next poll tries first */
@@ -78,6 +86,7 @@ struct sv_cq {
 	uint32_t fired, consumed; /* channel events, by the CQ's lock */
 	unsigned pins;		  /* under the area's table_lock */
 	TAILQ_ENTRY(sv_cq) entry; /* in the channel's list, under the channel's lock */
+	struct cq_unpolled unpolled;
 	struct cq_kept kept;
 	struct ex_poll *ex_poll;
 };
@@ -121,6 +130,12 @@ void sv_cq_notify_arrived(struct sv_cq *cq, uint32_t qp_index);
  */
 void sv_cq_notify_flush(struct sv_cq *cq, uint32_t qp_index, uint32_t count);
 
+/* Whether the program waits for an event. */
+static inline bool arm_is_for_program(uint32_t arm)
+{
+	return (arm & ARM_TYPE) == ARM_SOLICITED || (arm & ARM_TYPE) == ARM_ANY;
+}
+
 /*
  * Called after a completion was published and after fence_full: if the CQ is armed for such a
  * completion, disarms it and sends its event. `owner`: the process that owns the CQ.
@@ -144,6 +159,17 @@ static inline void cq_fire(struct cq_by_peers *by_peers, struct sv_peer *owner, 
 	uint32_t armed = atomic_load_explicit(&by_peers->arm, memory_order_relaxed) & ARM_TYPE;
 
 	if (unlikely(armed == ARM_ANY || (armed == ARM_SOLICITED && solicited)))
+		sv_cq_fire_armed(by_peers, owner, index, solicited);
+}
+
+/* The same after a message, of which the owner's engine may want to know, too. */
+static inline void cq_fire_message(struct cq_by_peers *by_peers, struct sv_peer *owner,
+				   uint32_t index, bool solicited)
+{
+	uint32_t arm = atomic_load_explicit(&by_peers->arm, memory_order_relaxed);
+
+	if (unlikely(arm & ARM_ANY ||
+		     (arm & ARM_SOLICITED && solicited))) /* or ARM_ENGINE, which has both bits */
 		sv_cq_fire_armed(by_peers, owner, index, solicited);
 }
 

@@ -35,7 +35,7 @@ bool ibv_block_begin(struct ibv_cq *ibv)
 	lock_acquire(&cq->lock);
 	arm = atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed);
 	do
-		begins = arm & ARM_TYPE && !(arm & ARM_BLOCKED);
+		begins = arm_is_for_program(arm) && !(arm & ARM_BLOCKED);
 	while (begins &&
 	       !atomic_compare_exchange_weak_explicit(&cq->by_peers->arm, &arm, arm | ARM_BLOCKED,
 						      memory_order_relaxed, memory_order_relaxed));

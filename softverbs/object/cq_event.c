@@ -7,6 +7,14 @@
 
 /* ---- completing threads ---- */
 
+static void engine_ring(struct cq_by_peers *by_peers, struct sv_peer *owner, uint32_t index)
+{
+	/* release: the engine finds the message */
+	if (atomic_exchange_explicit(&by_peers->engine_rests, 0, memory_order_acq_rel) &&
+	    sv_attention_set(owner->by_peers->attention.cq, index))
+		sv_peer_ring(owner);
+}
+
 void sv_cq_fire_armed(struct cq_by_peers *by_peers, struct sv_peer *owner, uint32_t index,
 		      bool solicited)
 {
@@ -14,7 +22,7 @@ void sv_cq_fire_armed(struct cq_by_peers *by_peers, struct sv_peer *owner, uint3
 
 	do {
 		type = arm & ARM_TYPE;
-		if (type != ARM_ANY && (type != ARM_SOLICITED || !solicited))
+		if (type == ARM_NONE || (type == ARM_SOLICITED && !solicited))
 			return;
 		/*
 		 * release: the reader of the event finds the completion; pairs with
@@ -26,8 +34,10 @@ void sv_cq_fire_armed(struct cq_by_peers *by_peers, struct sv_peer *owner, uint3
 							memory_order_relaxed));
 	if (arm & ARM_BLOCKED)
 		sv_cq_block_wake(by_peers, arm);
-	else
+	else if (type != ARM_ENGINE)
 		sv_channel_wake(owner, index);
+	if (atomic_load_explicit(&by_peers->engine_rests, memory_order_relaxed))
+		engine_ring(by_peers, owner, index);
 }
 
 /*
@@ -77,7 +87,7 @@ void sv_cq_notify_recv(struct sv_cq *cq, uint32_t qp_index)
 void sv_cq_notify_arrived(struct sv_cq *cq, uint32_t qp_index)
 {
 	cq_mark_and_count(cq, qp_index, 0, 0);
-	cq_fire(cq->by_peers, sv_peer_self(), cq->index, true);
+	cq_fire_message(cq->by_peers, sv_peer_self(), cq->index, true);
 }
 
 void sv_cq_notify_sends_slow(struct sv_cq *cq, uint32_t qp_index, uint32_t count)
@@ -121,18 +131,18 @@ int sv_cq_arm(struct ibv_cq *ibv, int solicited_only)
 	if (!ibv->channel)
 		return 0;
 	lock_acquire(&cq->lock);
-	cq->polls = 0;
+	atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
 	polled = atomic_load_explicit(&cq->by_peers->polled, memory_order_relaxed);
 	if (polled)
 		atomic_store_explicit(&cq->by_peers->polled, 0, memory_order_relaxed);
 	arm = atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed);
-	while (arm & ARM_TYPE && (arm & ARM_TYPE) < want)
+	while (arm_is_for_program(arm) && (arm & ARM_TYPE) < want)
 		if (atomic_compare_exchange_weak_explicit(&cq->by_peers->arm, &arm,
 							  (arm & ~(uint32_t)ARM_TYPE) | want,
 							  memory_order_relaxed,
 							  memory_order_relaxed))
 			arm |= ARM_TYPE;
-	if (!(arm & ARM_TYPE)) {
+	if (!arm_is_for_program(arm)) {
 		arm = sv_cq_event_count_locked(cq);
 		cq->arm_round = (cq->arm_round + 1) & (UINT32_MAX >> ARM_ROUND_SHIFT);
 		cq->arm_round += !cq->arm_round;

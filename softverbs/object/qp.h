@@ -112,7 +112,6 @@ struct sv_remote_rq {
 	bool expedited; /* both processes registered for membarrier: epoch_enter needs no fence */
 	/* UC: the responder drops a request that it refuses, and its QP goes on */
 	bool unreliable;
-	bool notify;  /* the CQ has a channel and may be armed: check it after each message */
 	uint8_t copy; /* enum sv_copy */
 	uint32_t mask, shift, post_mask, post_shift;
 	const struct qp_by_owner *by_owner;

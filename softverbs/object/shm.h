@@ -201,13 +201,16 @@ struct cq_by_peers {
 	 * sv_area_barrier, so senders that registered for membarrier need not read `arm`.
 	 */
 	_Atomic(uint32_t) polled;
-	uint32_t unused[10];
+	/* 1: the owner's engine wants a doorbell after the next message (verbs/unpolled.h). A sender clears it, and rings. */
+	_Atomic(uint32_t) engine_rests;
+	uint32_t unused[9];
 };
 
 enum cq_armed {
 	ARM_NONE,
 	ARM_SOLICITED,
 	ARM_ANY,
+	ARM_ENGINE, /* the program has not armed it; only messages disarm it, for `engine_rests` */
 	ARM_TYPE = 3,
 	ARM_BLOCKED = 4,
 	ARM_INTERRUPTED = 8, /* so that the word is not the one that the thread sleeps on */

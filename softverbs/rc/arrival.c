@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * Messages that were not polled yet: whether there are any, and copies of their payload when the consumer deregisters
- * their memory.
+ * Messages that were not polled yet: whether there are any, and copies of their payload when no thread polls, or when the
+ * consumer deregisters their memory.
  */
 #include "softverbs/rc/arrival.h"
 #include "softverbs/rc/land.h"
 #include "softverbs/rc/memory.h"
 #include "softverbs/object/path.h"
 #include "softverbs/object/srq.h"
+
+/* The last bytes after the others: a program may wait for them. */
+static bool last_copy(struct iovec at, const uint8_t *data)
+{
+	size_t unit = memory_polled(&at);
+	struct iovec end = { (uint8_t *)at.iov_base + at.iov_len - unit, unit };
+
+	at.iov_len -= unit;
+	return (!at.iov_len || sv_memory_copy(&at, (uint8_t *)(uintptr_t)data, true)) &&
+	       sv_memory_store(&end, (uint8_t *)(uintptr_t)data + at.iov_len);
+}
 
 /* Copies by the kernel: a consumer may have unmapped the memory before it deregisters it. */
 static bool payload_copy(const struct sv_wq *wq, uint32_t slot, const uint8_t *data,
@@ -25,7 +36,8 @@ static bool payload_copy(const struct sv_wq *wq, uint32_t slot, const uint8_t *d
 		if (!region_accepts(wq->regions, sge->lkey, wq->pd, sge->addr, at.iov_len, &va))
 			return false;
 		at.iov_base = (void *)(uintptr_t)va;
-		if (!sv_memory_copy(&at, (uint8_t *)(uintptr_t)data, true))
+		if (at.iov_len == length ? !last_copy(at, data)
+					 : !sv_memory_copy(&at, (uint8_t *)(uintptr_t)data, true))
 			return false;
 		data += at.iov_len;
 		length -= (uint32_t)at.iov_len;
@@ -139,18 +151,43 @@ bool sv_answers_wait(uint32_t qpn)
 }
 
 /* Copies each message once, in order, because the bytes of the eager ring are returned in order. */
-static void qp_land_locked(struct sv_qp *qp, const struct sv_wq *wq)
+static uint32_t qp_land_locked(struct sv_qp *qp, const struct sv_wq *wq, uint32_t most)
 {
 	struct sv_rx *rx = &qp->rx;
-	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed), end, slot;
+	uint32_t head = atomic_load_explicit(&rx->head, memory_order_relaxed), end, slot, n;
 
 	if ((int32_t)(rx->landed - head) < 0)
 		rx->landed = head;
-	for (end = head + rx->mask + 1; rx->landed != end; rx->landed++) {
+	end = head + rx->mask + 1;
+	for (n = 0; n < most && rx->landed != end; n++, rx->landed++) {
 		if (!arrival_find(rx, rx->landed, &slot))
 			break;
+		/* acquire: the SGEs, which another thread may have posted, are written */
+		if (qp->srq)
+			atomic_load_explicit(&qp->srq->by_owner->posted, memory_order_acquire);
+		else
+			wq_entry(wq, rx->landed);
 		arrival_land(qp, wq, slot);
 	}
+	return n;
+}
+
+static uint32_t land_served_locked(struct sv_qp *qp, const struct sv_wq *wq, uint32_t most)
+{
+	struct area *area = sv_area_own();
+	uint32_t n;
+
+	pthread_rwlock_rdlock(&area->serve_lock); /* see sv_still_begin */
+	n = qp_land_locked(qp, wq, most);
+	pthread_rwlock_unlock(&area->serve_lock);
+	return n;
+}
+
+uint32_t sv_arrivals_land_locked(struct sv_qp *qp, uint32_t most)
+{
+	if (qp->ud)
+		return 0;
+	return land_served_locked(qp, qp->srq ? &qp->srq->wq : &qp->rq, most);
 }
 
 void sv_arrivals_land(uint32_t pd)
@@ -170,9 +207,7 @@ void sv_arrivals_land(uint32_t pd)
 		wq = qp->srq ? &qp->srq->wq : &qp->rq;
 		if (wq->pd == pd && !qp->ud) {
 			lock_acquire(&qp->recv_cq->lock);
-			pthread_rwlock_rdlock(&area->serve_lock); /* see sv_still_begin */
-			qp_land_locked(qp, wq);
-			pthread_rwlock_unlock(&area->serve_lock);
+			land_served_locked(qp, wq, UINT32_MAX);
 			lock_release(&qp->recv_cq->lock);
 		}
 		sv_qp_unpin(qp);

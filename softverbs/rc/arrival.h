@@ -22,6 +22,12 @@ SV_SHARED bool sv_arrivals_wait(uint32_t qpn);
 SV_SHARED bool sv_answers_wait(uint32_t qpn);
 
 /*
+ * Copies the payload of `most` arrived messages at most, for which that was not done yet; returns their number. The lock of
+ * the receive CQ is held.
+ */
+uint32_t sv_arrivals_land_locked(struct sv_qp *qp, uint32_t most);
+
+/*
  * Copies the payload of arrived messages into the receives of this PD; polls return the
  * completions later. The caller has called sv_region_retire, so that later messages fail, and
  * holds no lock.

@@ -131,8 +131,7 @@ static inline void post_notify_locked(struct sv_qp *qp)
 	struct sv_cq *cq = qp->send_cq;
 	struct sv_remote_rq *remote = &qp->remote_rq;
 	bool ours = sq->fresh && cq->ibv.channel && !cq_is_polled(cq->by_peers, true),
-	     theirs =
-		     sq->notified && remote->notify && !cq_is_polled(remote->cq, remote->expedited);
+	     theirs = sq->notified && !cq_is_polled(remote->cq, remote->expedited);
 
 	/* Completions are published before; whether a waiter has armed the CQ is loaded after. */
 	if (ours || theirs)

@@ -74,8 +74,6 @@ static bool remote_rq_describe(struct sv_remote_rq *remote, struct sv_peer *peer
 	remote->recv_pd = by_owner->recv_pd;
 	remote->cq_index = cq;
 	remote->cq = &peer->by_peers->cq[cq];
-	remote->notify =
-		atomic_load_explicit(&peer->by_owner->cq[cq].channel, memory_order_relaxed);
 	remote->post = sv_area_at(peer, HEAP_BY_OWNER, by_owner->post,
 				  (remote->post_mask + 1) * sizeof(uint64_t));
 	remote->sge = sv_area_at(peer, HEAP_BY_OWNER, by_owner->sge,

@@ -85,7 +85,7 @@ static inline void remote_rq_notify(struct sv_remote_rq *remote, bool may_wait, 
 	if (unlikely(mode))
 		sv_remote_rq_notify_slow(remote, may_wait, messages, mode);
 	if (may_wait)
-		cq_fire(remote->cq, remote->peer, remote->cq_index, solicited);
+		cq_fire_message(remote->cq, remote->peer, remote->cq_index, solicited);
 }
 
 /*

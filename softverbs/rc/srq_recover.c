@@ -108,7 +108,8 @@ static void slot_post_again(struct sv_srq *srq, uint32_t slot)
 	lock_acquire(&wq->lock);
 	atomic_fetch_add_explicit(&srq->round[slot], 1, memory_order_relaxed);
 	wq_put_locked(wq, wq->posted, slot, &wr);
-	atomic_store_explicit(&srq->by_owner->posted, wq->posted, memory_order_relaxed);
+	/* release: as in ibv_post_srq_recv */
+	atomic_store_explicit(&srq->by_owner->posted, wq->posted, memory_order_release);
 	lock_release(&wq->lock);
 	log_at(LOG_NOTE,
 	       "softverbs: srq %u: a receive that a dead process had taken is posted again",

@@ -6,6 +6,7 @@
 #include "softverbs/object/channel.h"
 #include "softverbs/base/lock_rank.h"
 #include "softverbs/object/srq.h"
+#include "softverbs/verbs/unpolled.h"
 #include "util/cancel.h"
 #include "util/log.h"
 
@@ -19,6 +20,7 @@ static void cq_publish(struct sv_cq *cq)
 	memset(cq->by_peers, 0, sizeof(*cq->by_peers));
 	memset(cq->by_owner, 0, sizeof(*cq->by_owner));
 	atomic_store_explicit(&cq->by_owner->cqe, (uint32_t)cq->ibv.cqe, memory_order_relaxed);
+	sv_unpolled_init(cq);
 	if (cq->ibv.channel)
 		sv_channel_join(channel_of(cq->ibv.channel), cq);
 	pthread_mutex_lock(&area->table_lock);
@@ -104,6 +106,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	while (cq->pins)
 		pthread_cond_wait(&area->unpinned, &area->table_lock);
 	pthread_mutex_unlock(&area->table_lock);
+	sv_unpolled_end(cq);
 	if (ibv->channel)
 		sv_channel_leave(channel_of(ibv->channel), cq);
 	pthread_mutex_lock(&ibv->mutex);

@@ -166,7 +166,8 @@ static void serve_locked(struct sv_cq *cq)
  * not be kept from running. */
 static void far_unlocked(struct sv_cq *cq)
 {
-	bool armed = atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed) & ARM_TYPE;
+	bool armed =
+		arm_is_for_program(atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed));
 
 	lock_release(&cq->lock);
 	if (!sv_transport()->progress(armed))
@@ -284,11 +285,19 @@ static __attribute__((noinline)) int poll_slow_locked(struct sv_cq *cq, int coun
 
 static __attribute__((noinline, cold)) void polled_locked(struct sv_cq *cq)
 {
-	/* If the CQ is still armed, a thread may block after these polls. */
+	/* If the CQ is still armed, a thread may block after these polls, or the engine rests. */
 	if (atomic_load_explicit(&cq->by_peers->arm, memory_order_relaxed) & ARM_TYPE)
-		cq->polls = 0;
-	else if (cq->ibv.channel && sv_area_own()->expedited)
+		atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
+	else if (sv_area_own()->expedited)
 		atomic_store_explicit(&cq->by_peers->polled, 1, memory_order_relaxed);
+}
+
+static inline bool count_poll_locked(struct sv_cq *cq)
+{
+	uint32_t polls = atomic_load_explicit(&cq->polls, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&cq->polls, polls, memory_order_relaxed);
+	return polls == POLLED;
 }
 
 int sv_cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
@@ -299,7 +308,7 @@ int sv_cq_poll(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 	if (unlikely(!*cq->alive))
 		return -ENODEV;
 	lock_acquire(&cq->lock);
-	if (unlikely(++cq->polls == POLLED))
+	if (unlikely(count_poll_locked(cq)))
 		polled_locked(cq);
 	if (likely(!cq->slow))
 		n = merge_locked(cq, count, wc);

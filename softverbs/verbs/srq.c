@@ -204,7 +204,8 @@ int sv_srq_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_rec
 			break;
 		}
 	}
-	atomic_store_explicit(&srq->by_owner->posted, srq->wq.posted, memory_order_relaxed);
+	/* release: pairs with sv_arrivals_land_locked; the SGEs are written */
+	atomic_store_explicit(&srq->by_owner->posted, srq->wq.posted, memory_order_release);
 	lock_release(&srq->wq.lock);
 	/* the waiter has the full barrier, see sv_remote_rq_ask */
 	fence_light(sv_area_own()->expedited);

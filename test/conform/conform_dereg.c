@@ -388,12 +388,13 @@ static void unmap(char *pages)
 }
 
 /*
- * A device that pins pages has delivered the message; this one reports that it could not. The
- * program survives both.
+ * A device that pins pages has delivered the message; this one has not, unless its engine was early, and reports that it could
+ * not. The program survives both.
  */
 static void arrived_and_unmapped(void)
 {
 	for (size_t i = 0; i < COUNT(lengths); i++) {
+		struct ibv_wc wc = { 0 };
 		struct pair pair;
 		struct ibv_mr *mr;
 		char *pages;
@@ -410,10 +411,10 @@ static void arrived_and_unmapped(void)
 		CU_ASSERT_TRUE(completes(pair.a.scq, 1, IBV_WC_SUCCESS, NULL));
 		unmap(pages);
 		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
-		CU_ASSERT_TRUE(
-			completes_or_rxe(pair.b.rcq, 1,
-					 lengths[i] > 4096 ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR,
-					 IBV_WC_SUCCESS));
+		CU_ASSERT_TRUE(poll_one(pair.b.rcq, &wc));
+		CU_ASSERT_EQUAL(wc.wr_id, 1);
+		CU_ASSERT_TRUE(wc.status == IBV_WC_SUCCESS ||
+			       (lengths[i] <= 4096 && wc.status == IBV_WC_LOC_PROT_ERR));
 		munmap(pages, BUFFER);
 		pair_close(&pair);
 	}
