@@ -13,7 +13,7 @@ enum sv_limit {
 	SV_MAX_QP = 4096, /* of one process: 12 bits of the QPN */
 	SV_MAX_CQ = 4096,
 	SV_MAX_SRQ = 1024,
-	SV_MAX_WR = 32768, /* entries of each queue, an SRQ included */
+	SV_MAX_WR = 65536, /* entries of each queue, an SRQ included */
 	SV_MAX_SGE = 30,
 	SV_MAX_CQE = 4194303,
 	SV_MAX_REGION = 65535, /* memory regions and windows together */
