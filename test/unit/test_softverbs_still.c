@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
-/* Polls during stillness find nothing, and lose no wake-up. The test is the engine, which has nothing to do meanwhile. */
+/* Polls during stillness find nothing, and lose no wake-up. A thread of the test begins and ends it, as the engine does. */
 #include <poll.h>
 #include "softverbs/object/cq.h"
 #include "softverbs/verbs/still.h"
@@ -23,9 +23,37 @@ static bool still_begins(void *unused)
 	return sv_still_begin(); /* within a millisecond, or not */
 }
 
+static pthread_t stiller;
+static atomic_bool is_still, ends;
+
+static bool flag_is(void *flag)
+{
+	return atomic_load((atomic_bool *)flag);
+}
+
+static void *be_still(void *unused)
+{
+	(void)unused;
+	atomic_store(&is_still, unit_wait_for(still_begins, NULL, UNIT_PATIENCE));
+	if (!atomic_load(&is_still))
+		return NULL;
+	unit_wait_for(flag_is, &ends, UNIT_PATIENCE);
+	sv_still_end();
+	return NULL;
+}
+
 static void still_begin(void)
 {
-	CU_ASSERT_FATAL(unit_wait_for(still_begins, NULL, UNIT_PATIENCE));
+	atomic_store(&is_still, false);
+	atomic_store(&ends, false);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&stiller, NULL, be_still, NULL), 0);
+	CU_ASSERT_FATAL(unit_wait_for(flag_is, &is_still, UNIT_PATIENCE));
+}
+
+static void still_end(void)
+{
+	atomic_store(&ends, true);
+	CU_ASSERT_EQUAL(pthread_join(stiller, NULL), 0);
 }
 
 static int wakes(int patience)
@@ -64,7 +92,7 @@ static void missed(int solicited_only)
 	CU_ASSERT_EQUAL(ibv_req_notify_cq(node.cq, solicited_only), 0);
 	CU_ASSERT_EQUAL(ibv_poll_cq(node.cq, 1, &wc), 0);
 	CU_ASSERT_EQUAL(wakes(0), 0);
-	sv_still_end();
+	still_end();
 	event_take();
 	expect_message();
 	CU_ASSERT_EQUAL(wakes(0), 0); /* one event for one arming */
@@ -85,7 +113,7 @@ static void missed_by_a_poller(void)
 	open_with_message();
 	still_begin();
 	CU_ASSERT_EQUAL(ibv_poll_cq(node.cq, 1, &wc), 0);
-	sv_still_end();
+	still_end();
 	CU_ASSERT_EQUAL(wakes(0), 0);
 	CU_ASSERT_EQUAL(cq_of(node.cq)->slow, 0);
 	expect_message();
@@ -102,7 +130,7 @@ static void nothing_missed(void)
 	still_begin();
 	CU_ASSERT_EQUAL(ibv_req_notify_cq(node.cq, 0), 0);
 	CU_ASSERT_EQUAL(ibv_poll_cq(node.cq, 1, &wc), 0);
-	sv_still_end();
+	still_end();
 	CU_ASSERT_EQUAL(wakes(0), 0);
 	CU_ASSERT_EQUAL(node_recv(&node, 0, 1, 0, 8), 0);
 	CU_ASSERT_EQUAL(node_send(&node, 0, 2, 64, 8, 0), 0);
@@ -123,7 +151,7 @@ static void posted_meanwhile(void)
 	CU_ASSERT_EQUAL(ibv_req_notify_cq(node.cq, 0), 0);
 	CU_ASSERT_EQUAL(node_send(&node, 0, 2, 64, 8, 0), 0);
 	CU_ASSERT_EQUAL(ibv_poll_cq(node.cq, 1, &wc), 0);
-	sv_still_end();
+	still_end();
 	event_take();
 	expect_message();
 	CU_ASSERT_EQUAL(node_close(&node), 0);
